@@ -1,8 +1,9 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of test/Dialect/Attn/raise-to-attn-*.mlir compute the same before and after
-raise-to-attn, on the CPU; some also in the simulator. A run draws some of them, and FA4_MANY=1
+"""Functions of test/Dialect/Attn/raise-to-attn-*.mlir and of test/Dialect/Attn/raise, as torch-mlir and
+JAX write them, compute the same before and after raise-to-attn, on the CPU, the latter also where upstream
+has fused elementwise work first; some also in the simulator. A run draws some of them, and FA4_MANY=1
 tries all."""
 
 import re
@@ -17,14 +18,16 @@ from fa4.tools import ROOT, find_tool
 FORMS = {
     re.search(r"func\.func @(\w+)", part)[1]: part
     for path in sorted((ROOT / "test/Dialect/Attn").glob("raise-to-attn-*.mlir"))
-    if "near-misses" not in path.name
+    if "near-misses" not in path.name and "remarks" not in path.name
     for part in re.sub(r"^//(?! -----).*\n", "", path.read_text(), flags=re.MULTILINE).split("// -----")
 }
+WRITTEN_BY_TOOLS = {path.stem: path.read_text() for path in sorted((ROOT / "test/Dialect/Attn/raise").glob("*.mlir"))}
+FUSED = ("--linalg-generalize-named-ops", "--linalg-fuse-elementwise-ops", "--canonicalize", "--cse")
 
 
-def raised(text):
+def raised(text, *passes):
     done = subprocess.run(
-        [find_tool("fa4-opt"), "--raise-to-attn", "--canonicalize"],
+        [find_tool("fa4-opt"), *passes, "--raise-to-attn", "--canonicalize"],
         input=text,
         capture_output=True,
         text=True,
@@ -66,17 +69,16 @@ def draw(argument, rng):
         mask = rng.random(shape) < 0.6
         mask[..., 0] = True  # A row that sees no key is NaN in one, and zero in the other.
         return mask
+    if element.startswith("i"):  # Lengths, segments, and what is not padding.
+        return rng.integers(1, 3, shape).astype({"i32": np.int32, "i64": np.int64}[element])
     return rng.standard_normal(shape).astype(cpu.dtype_of(element))
 
 
-@pytest.mark.turns(8)
-@pytest.mark.parametrize("name", [name for name in FORMS if name != "dynamic"])
-def test_raised_forms_compute_the_same(name, rng):
-    text = FORMS[name]
-    head = re.search(rf"func\.func @{name}\((.*)\) ->", text)[1]
+def check_same(name, text, after, rng):
+    """The function's results do not change."""
+    head = re.search(rf"func\.func @{name}\((.*?)\) ->", text)[1]
     types = re.findall(r"%\w+: ([^,)]*(?:<[^>]*>)?)", head)
     arguments = [draw(type, rng) for type in types]
-    after = raised(text)
     assert ("attn.sdpa_backward" in after) == name.startswith("gradient")
     results = [cpu.compile(each)[name](*arguments) for each in (without_softmax(text), after)]
     tolerance = 2e-3 if "f16" in text else 1e-5
@@ -84,6 +86,20 @@ def test_raised_forms_compute_the_same(name, rng):
         np.testing.assert_allclose(
             np.asarray(after, np.float64), np.asarray(before, np.float64), atol=tolerance, rtol=tolerance
         )
+
+
+@pytest.mark.turns(8)
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "dynamic"])
+def test_raised_forms_compute_the_same(name, rng):
+    check_same(name, FORMS[name], raised(FORMS[name]), rng)
+
+
+@pytest.mark.turns(8)
+@pytest.mark.parametrize("passes", [(), FUSED], ids=["plain", "fused"])
+@pytest.mark.parametrize("name", WRITTEN_BY_TOOLS)
+def test_forms_of_torch_and_jax_compute_the_same(name, passes, rng):
+    text = WRITTEN_BY_TOOLS[name]
+    check_same(name, text, raised(text, *passes), rng)
 
 
 # On the GPU: sizes that it has kernels for, and inputs of f16.

@@ -698,3 +698,164 @@ func.func @dynamic(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xbf16>, %v: ten
   %o16 = arith.truncf %o : tensor<?x?x?x64xf32> to tensor<?x?x?x64xbf16>
   return %o16 : tensor<?x?x?x64xbf16>
 }
+
+// -----
+
+// A factor of the queries is one of the scores.
+// CHECK-LABEL: func.func @scaled_queries(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bhsd> scale(1.250000e-01)
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @scaled_queries(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %re = tensor.empty() : tensor<2x2x6x4xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%q : tensor<2x2x6x4xf32>) outs(%re : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %f = arith.constant 0.125 : f32
+    %y = arith.mulf %a, %f : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%r, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// The softmax to the base 2 is one of scores with the factor log 2.
+// CHECK-LABEL: func.func @base_two(
+// CHECK-NOT: linalg.generic
+// CHECK: attn.sdpa %arg0, %arg1, %arg2 layout<bhsd> scale(0.693147182)
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @base_two(%q: tensor<2x2x6x4xf32>, %k: tensor<2x2x8x4xf32>, %v: tensor<2x2x8x4xf32>) -> tensor<2x2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ninf = arith.constant 0xFF800000 : f32
+  %s0e = tensor.empty() : tensor<2x2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%s0e : tensor<2x2x6x8xf32>) -> tensor<2x2x6x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, d)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %k : tensor<2x2x6x4xf32>, tensor<2x2x8x4xf32>) outs(%s0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pm0e = tensor.empty() : tensor<2x2x6xf32>
+  %pm0 = linalg.fill ins(%ninf : f32) outs(%pm0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pm = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%s : tensor<2x2x6x8xf32>) outs(%pm0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.maximumf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %pe0 = tensor.empty() : tensor<2x2x6x8xf32>
+  %pe = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%s, %pm : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %x = arith.subf %a, %m : f32
+    %y = math.exp2 %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %pl0e = tensor.empty() : tensor<2x2x6xf32>
+  %pl0 = linalg.fill ins(%zero : f32) outs(%pl0e : tensor<2x2x6xf32>) -> tensor<2x2x6xf32>
+  %pl = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%pe : tensor<2x2x6x8xf32>) outs(%pl0 : tensor<2x2x6xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %y = arith.addf %c, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%pe, %pl : tensor<2x2x6x8xf32>, tensor<2x2x6xf32>) outs(%pe0 : tensor<2x2x6x8xf32>) {
+  ^bb0(%a: f32, %m: f32, %c: f32):
+    %y = arith.divf %a, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x8xf32>
+  %o0e = tensor.empty() : tensor<2x2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%o0e : tensor<2x2x6x4xf32>) -> tensor<2x2x6x4xf32>
+  %o = linalg.generic {indexing_maps = [affine_map<(b, h, i, j, d) -> (b, h, i, j)>, affine_map<(b, h, i, j, d) -> (b, h, j, d)>, affine_map<(b, h, i, j, d) -> (b, h, i, d)>], iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
+    ins(%p, %v : tensor<2x2x6x8xf32>, tensor<2x2x8x4xf32>) outs(%o0 : tensor<2x2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %b : f32
+    %y = arith.addf %c, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x6x4xf32>
+  return %o : tensor<2x2x6x4xf32>
+}
+
+// -----
+
+// The factor of the scores is a tensor with one element, collapsed to one without dimensions.
+// CHECK-LABEL: func.func @factor_of_no_dimension(
+// CHECK: attn.sdpa {{.*}} captures(%arg3 : tensor<1xf32>)
+// CHECK: tensor.extract %{{.+}}[%c0] : tensor<1xf32>
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @factor_of_no_dimension(%q: tensor<2x6x4xf32>, %k: tensor<2x8x4xf32>, %v: tensor<2x8x4xf32>, %c1: tensor<1xf32>) -> tensor<2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %se = tensor.empty() : tensor<2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%se : tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
+  %s = linalg.batch_matmul
+    indexing_maps = [affine_map<(b, i, j, d) -> (b, i, d)>, affine_map<(b, i, j, d) -> (b, j, d)>, affine_map<(b, i, j, d) -> (b, i, j)>]
+    ins(%q, %k : tensor<2x6x4xf32>, tensor<2x8x4xf32>) outs(%s0 : tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
+  %c = tensor.collapse_shape %c1 [] : tensor<1xf32> into tensor<f32>
+  %t = linalg.generic {indexing_maps = [affine_map<(b, i, j) -> (b, i, j)>, affine_map<(b, i, j) -> ()>, affine_map<(b, i, j) -> (b, i, j)>], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%s, %c : tensor<2x6x8xf32>, tensor<f32>) outs(%se : tensor<2x6x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %x: f32):
+    %y = arith.mulf %a, %b : f32
+    linalg.yield %y : f32
+  } -> tensor<2x6x8xf32>
+  %p = linalg.softmax dimension(2) ins(%t : tensor<2x6x8xf32>) outs(%se : tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
+  %oe = tensor.empty() : tensor<2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x6x4xf32>) -> tensor<2x6x4xf32>
+  %o = linalg.batch_matmul ins(%p, %v : tensor<2x6x8xf32>, tensor<2x8x4xf32>) outs(%o0 : tensor<2x6x4xf32>) -> tensor<2x6x4xf32>
+  return %o : tensor<2x6x4xf32>
+}

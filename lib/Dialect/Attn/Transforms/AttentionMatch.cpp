@@ -19,17 +19,136 @@ using namespace mlir;
 using namespace fa4::attn;
 
 //===----------------------------------------------------------------------===//
-// The softmax
+// Loops
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The loops of the second product, other than its reduction.
+struct OuterLoops {
+  SmallVector<int> batches, queries, elements;
+};
+} // namespace
+
+static OuterLoops findOuterLoops(linalg::LinalgOp op, Value probabilities,
+                                 Value values) {
+  llvm::SmallBitVector ofProbabilities = getUsedLoops(op, probabilities),
+                       ofValues = getUsedLoops(op, values);
+  SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
+  OuterLoops outer;
+  for (unsigned i = 0; i < op.getNumLoops(); ++i)
+    if (kinds[i] == utils::IteratorType::parallel)
+      (ofProbabilities[i] && ofValues[i] ? outer.batches
+       : ofProbabilities[i]              ? outer.queries
+                                         : outer.elements)
+          .push_back(i);
+  return outer;
+}
+
+/// The number of heads in the batch dimension of the second product, as the
+/// reshapes of its operands say; 0 if they say nothing.
+static int64_t findMergedHeads(linalg::LinalgOp op) {
+  // Values come through fewer operations than probabilities.
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    auto collapse = operand->get().getDefiningOp<tensor::CollapseShapeOp>();
+    if (!collapse)
+      continue;
+    for (const ReassociationIndices &group :
+         collapse.getReassociationIndices()) {
+      // All dimensions but the outermost one, which is the batch.
+      int64_t heads = 1;
+      for (int64_t dim : ArrayRef(group).drop_front(!group.empty())) {
+        int64_t size = collapse.getSrcType().getDimSize(dim);
+        heads = ShapedType::isDynamic(size) ? 0 : heads * size;
+      }
+      if (heads > 1)
+        return heads;
+    }
+  }
+  return 0;
+}
+
+SmallVector<LoopReading> fa4::attn::getLoopReadings(linalg::LinalgOp op,
+                                                    ElementTracer &tracer) {
+  auto factors = getFactors(op, tracer);
+  if (!factors)
+    return {};
+  SmallVector<LoopReading> readings;
+  int64_t mergedHeads = findMergedHeads(op);
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  for (bool isSwapped : {false, true}) {
+    auto [left, right] = *factors;
+    if (isSwapped)
+      std::swap(left, right);
+    LoopReading reading;
+    reading.isSwapped = isSwapped;
+    OuterLoops outer = findOuterLoops(op, left, right);
+    auto &[batches, queries, elements] = outer;
+    // Heads that are merged with batches first: what takes each of them for a
+    // batch does not see which of them share keys.
+    if (mergedHeads && batches.size() == 1) {
+      reading.mergedHeads = mergedHeads;
+      readings.push_back(reading);
+      reading.mergedHeads = 0;
+    }
+    // There are mostly fewer heads than queries.
+    auto getSize = [&](int loop) {
+      return ShapedType::isDynamic(sizes[loop])
+                 ? std::numeric_limits<int64_t>::max()
+                 : sizes[loop];
+    };
+    llvm::sort(queries, [&](int a, int b) {
+      return std::pair(getSize(a), a) < std::pair(getSize(b), b);
+    });
+    if (queries.size() == 2 && !batches.empty())
+      for (int group : queries)
+        for (int head : llvm::reverse(batches))
+          if (!ShapedType::isDynamic(sizes[group])) {
+            reading.groupLoop = group;
+            reading.headLoop = head;
+            readings.push_back(reading);
+          }
+    reading.groupLoop = reading.headLoop = -1;
+    readings.push_back(reading);
+  }
+  return readings;
+}
+
+SmallVector<int64_t> fa4::attn::getAttentionSizes(linalg::LinalgOp op,
+                                                  const LoopReading &reading) {
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  int64_t heads = ShapedType::kDynamic;
+  if (reading.groupLoop >= 0 && !ShapedType::isDynamic(sizes[reading.headLoop]))
+    heads = sizes[reading.headLoop] * sizes[reading.groupLoop];
+  int64_t batches = ShapedType::kDynamic;
+  if (reading.mergedHeads)
+    // The batch loop counts heads of one batch.
+    for (unsigned i = 0; i < op.getNumLoops(); ++i)
+      if (llvm::all_of(
+              op.getDpsInputOperands(),
+              [&](OpOperand *operand) {
+                return op.getMatchingIndexingMap(operand).isFunctionOfDim(i);
+              }) &&
+          op.getIteratorTypesArray()[i] == utils::IteratorType::parallel) {
+        if (!ShapedType::isDynamic(sizes[i]))
+          batches = sizes[i] / reading.mergedHeads;
+        sizes[i] = reading.mergedHeads;
+      }
+  sizes.push_back(ShapedType::kDynamic); // Elements of the first product.
+  sizes.push_back(batches);              // If heads are merged with them.
+  sizes.push_back(heads);                // If they are two loops.
+  return sizes;
+}
+
+//===----------------------------------------------------------------------===//
+// Matching
 //===----------------------------------------------------------------------===//
 
 namespace {
 class Matcher {
 public:
-  Matcher(linalg::LinalgOp op, ElementTracer &tracer, int64_t mergedHeads,
-          AttentionMatch &match, std::string &reason)
-      : op(op), tracer(tracer), match(match), reason(reason) {
-    match.mergedHeads = mergedHeads;
-  }
+  Matcher(linalg::LinalgOp op, ElementTracer &tracer, AttentionMatch &match,
+          std::string &reason)
+      : op(op), tracer(tracer), match(match), reason(reason) {}
   bool run();
 
 private:
@@ -41,25 +160,18 @@ private:
   unsigned numLoops() { return op.getNumLoops(); }
 
   bool findFactors();
-  bool matchProbabilities();
-  bool matchQuotient(ElementRef quotient, ElementRef &numerator,
-                     ElementRef &sum);
+  void setLoops(ArrayRef<int> batches);
   bool matchLateQuotient();
-  bool matchExp(ElementRef exponential);
-  bool matchSum(ElementRef exponential, ElementRef sum);
-  bool matchScores();
-  void takeRounding(ArrayRef<unsigned> positions);
-  void splitMask();
+  bool matchProduct();
   void splitScale();
-  /// The loops of the second product, other than its reduction.
-  struct OuterLoops {
-    SmallVector<int> batches, queries, elements;
-  };
-  OuterLoops findOuterLoops();
-  bool nameLoops(OuterLoops &outer);
+  bool nameLoops();
+  bool outline(linalg::LinalgOp product, Value factor);
   bool findQueriesAndKeys(ElementRef &q, ElementRef &k);
   void orderBatchAndHead(ElementRef q, ElementRef k);
-  bool findAxes();
+  bool findOperands();
+  bool followUser(Operation *user);
+  bool nameResult(AttentionOperand &out, int64_t &mergedHeads);
+  bool followResult();
 
   linalg::LinalgOp op;
   ElementTracer &tracer;
@@ -67,20 +179,40 @@ private:
   std::string &reason;
   SmallVector<AffineExpr> loops; ///< Of `op`.
   unsigned reduction = 0;
-  OpOperand *left = nullptr, *right = nullptr;
+  OuterLoops outer;
   ElementRef probabilities = nullptr;
+  Value valueFactor; ///< In the body of `op`.
+  /// Where the result is.
+  Place result;
 };
 } // namespace
 
 /// Whether an exponential is part of an expression.
 static bool hasExp(ElementRef element) {
-  bool found = false;
-  walk(element, [&](ElementRef each) {
-    found |= each->isa<math::ExpOp>() || each->isa<math::Exp2Op>() ||
-             (each->kind == Element::Leaf &&
-              each->value.getDefiningOp<linalg::SoftmaxOp>());
+  return contains(element, [](ElementRef each) {
+    return each->isa<math::ExpOp>() || each->isa<math::Exp2Op>() ||
+           (each->kind == Element::Leaf &&
+            each->value.getDefiningOp<linalg::SoftmaxOp>());
   });
-  return found;
+}
+
+/// Says what the loops are in the dimensions of the match.
+void Matcher::setLoops(ArrayRef<int> batches) {
+  const LoopReading &reading = match.reading;
+  SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
+  for (unsigned i = 0; i < numLoops(); ++i)
+    loops.push_back(i != reduction && kinds[i] == utils::IteratorType::reduction
+                        ? getAffineConstantExpr(0, op.getContext())
+                        : tracer.simplify(dim(i)));
+  if (reading.mergedHeads && batches.size() == 1)
+    loops[batches.front()] =
+        dim(numLoops() + 1) * reading.mergedHeads + dim(batches.front());
+  if (reading.groupLoop >= 0) {
+    int64_t group = op.getStaticLoopRanges()[reading.groupLoop];
+    AffineExpr head = dim(numLoops() + 2);
+    loops[reading.headLoop] = tracer.simplify(head.floorDiv(group));
+    loops[reading.groupLoop] = tracer.simplify(head % group);
+  }
 }
 
 bool Matcher::findFactors() {
@@ -88,47 +220,17 @@ bool Matcher::findFactors() {
   if (!factors)
     return false;
   reduction = *getReduction(op);
-  for (unsigned i = 0; i < numLoops(); ++i)
-    loops.push_back(dim(i));
-  std::tie(left, right) = *factors;
-  if (match.mergedHeads) {
-    // The batch dimension is the one that both factors and the result have.
-    for (unsigned i = 0; i < numLoops(); ++i)
-      if (i != reduction &&
-          llvm::all_of(ArrayRef{left, right}, [&](OpOperand *operand) {
-            return op.getMatchingIndexingMap(operand).isFunctionOfDim(i);
-          }))
-        loops[i] = dim(numLoops() + 1) * match.mergedHeads + dim(i);
-  }
-  probabilities = traceOperand(op, left, loops, tracer);
-  match.values = traceOperand(op, right, loops, tracer);
-  if (!hasExp(probabilities)) {
-    std::swap(probabilities, match.values);
+  auto [left, right] = *factors;
+  if (match.reading.isSwapped)
     std::swap(left, right);
-  }
-  return hasExp(probabilities);
-}
-
-/// numerator / sum, or numerator * (1 / sum).
-bool Matcher::matchQuotient(ElementRef quotient, ElementRef &numerator,
-                            ElementRef &denominator) {
-  quotient = skipCasts(quotient);
-  if (quotient->isa<arith::DivFOp>()) {
-    numerator = quotient->args[0];
-    denominator = quotient->args[1];
-    return true;
-  }
-  if (quotient->isa<arith::MulFOp>())
-    for (unsigned i : {0u, 1u}) {
-      ElementRef reciprocal = skipCasts(quotient->args[i]);
-      if (!reciprocal->isa<arith::DivFOp>() ||
-          !reciprocal->args[0]->isConstant(1))
-        continue;
-      numerator = quotient->args[1 - i];
-      denominator = reciprocal->args[1];
-      return true;
-    }
-  return false;
+  valueFactor = right;
+  outer = findOuterLoops(op, left, right);
+  setLoops(outer.batches);
+  probabilities = tracer.traceScalar(left, op, loops);
+  match.values = tracer.traceScalar(right, op, loops);
+  if (!probabilities || !hasExp(probabilities))
+    return false;
+  return match.values || outline(op, right);
 }
 
 /// The division comes behind the second product, in its only user.
@@ -139,7 +241,8 @@ bool Matcher::matchLateQuotient() {
   bool isElementwise =
       generic ? generic.getNumParallelLoops() == generic.getNumLoops()
               : user && OpTrait::hasElementwiseMappableTraits(user);
-  if (!isElementwise || user->getNumResults() != 1)
+  if (!isElementwise || user->getNumResults() != 1 ||
+      !isa<RankedTensorType>(user->getResult(0).getType()))
     return fail("the exponentials are not divided by their sum");
   auto rank = cast<ShapedType>(product.getType()).getRank();
   AffineMap from = AffineMap::getMultiDimIdentityMap(rank, op.getContext());
@@ -150,125 +253,46 @@ bool Matcher::matchLateQuotient() {
   }
   if (!from.isPermutation() || !to.isPermutation())
     return fail("what divides by the sum has other dimensions");
-  AffineMap own = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   // The indices of the quotient at which the product is that of `loops`.
   SmallVector<AffineExpr> ofUser(from.getNumDims());
-  for (auto [mine, theirs] : llvm::zip(own.getResults(), from.getResults()))
-    ofUser[cast<AffineDimExpr>(theirs).getPosition()] =
-        loops[cast<AffineDimExpr>(mine).getPosition()];
-  SmallVector<AffineExpr> indices;
-  for (AffineExpr result : to.getResults())
-    indices.push_back(ofUser[cast<AffineDimExpr>(result).getPosition()]);
-  ElementRef numerator = nullptr;
-  if (!matchQuotient(tracer.trace(user->getResult(0), indices), numerator,
-                     match.sum) ||
-      skipCasts(numerator)->value != product)
-    return fail("the exponentials are not divided by their sum");
-  match.out.tensor = user->getResult(0);
-  for (AffineExpr result : to.getResults())
-    for (auto [mine, theirs] : llvm::zip(own.getResults(), from.getResults()))
-      if (theirs == result)
-        match.out.axes.push_back(Axis(cast<AffineDimExpr>(mine).getPosition()));
-  return true;
-}
-
-bool Matcher::matchExp(ElementRef element) {
-  match.exponential = skipCasts(element);
-  if (!match.exponential->isa<math::ExpOp>())
-    return fail("what is multiplied with the values is no softmax");
-  ElementRef difference = skipCasts(match.exponential->args[0]);
-  if (!difference->isa<arith::SubFOp>())
-    return fail("no row maximum is subtracted from the scores, so that they "
-                "may overflow where attn.sdpa does not");
-  match.scores = difference->args[0];
-  double init = 0;
-  ElementRef reduced = getReduced<arith::MaximumFOp, arith::MaxNumFOp>(
-      skipCasts(difference->args[1]), dim(reduction), tracer, init);
-  if (!reduced)
-    return fail("what is subtracted from the scores is not their maximum "
-                "over the keys");
-  if (!isEqual(skipCasts(reduced), skipCasts(match.scores)))
-    return fail("the maximum that is subtracted is one of other numbers than "
-                "the scores");
-  // The lowest number of f16 is the highest of these that are in use.
-  if (!(init <= -65504))
-    return fail(llvm::formatv("the maximum begins with {0}, which may be more "
-                              "than a score",
-                              init));
-  return true;
-}
-
-bool Matcher::matchSum(ElementRef exponentials, ElementRef denominator) {
-  double init = -1;
-  ElementRef reduced = getReduced<arith::AddFOp>(skipCasts(denominator),
-                                                 dim(reduction), tracer, init);
-  if (!reduced || init != 0)
-    return fail("what the exponentials are divided by is not their sum over "
-                "the keys");
-  if (!isEqual(skipCasts(reduced), exponentials))
-    return fail("the sum that is divided by is one of other numbers than the "
-                "exponentials");
-  return true;
-}
-
-bool Matcher::matchProbabilities() {
-  ElementRef found = skipCasts(probabilities);
-  if (found->kind == Element::Leaf) {
-    auto softmax = found->value.getDefiningOp<linalg::SoftmaxOp>();
-    if (!softmax)
-      return fail("what is multiplied with the values is no softmax");
-    if (found->indices[softmax.getDimension()] != dim(reduction))
-      return fail("the softmax is not over the keys");
-    match.scores = tracer.trace(softmax.getInput(), found->indices);
-    match.softmax = found;
-    return true;
+  for (auto [mine, theirs] : llvm::zip(result.indices, from.getResults()))
+    ofUser[cast<AffineDimExpr>(theirs).getPosition()] = mine;
+  Place quotient = {user->getResult(0), {}};
+  for (AffineExpr index : to.getResults())
+    quotient.indices.push_back(
+        ofUser[cast<AffineDimExpr>(index).getPosition()]);
+  ElementRef element =
+      skipCasts(tracer.trace(quotient.tensor, quotient.indices));
+  ElementRef numerator = nullptr, divisor = nullptr;
+  if (element->isa<arith::DivFOp>()) {
+    numerator = element->args[0];
+    divisor = element->args[1];
+  } else if (element->isa<arith::MulFOp>()) {
+    for (unsigned i : {0u, 1u})
+      if (ElementRef reciprocal = skipCasts(element->args[i]);
+          reciprocal->isa<arith::DivFOp>() &&
+          reciprocal->args[0]->isConstant(1)) {
+        numerator = element->args[1 - i];
+        divisor = reciprocal->args[1];
+      }
   }
-  ElementRef numerator = found;
-  if (!matchQuotient(found, numerator, match.sum) && !matchLateQuotient())
+  if (!numerator || skipCasts(numerator)->value != product)
+    return fail("the exponentials are not divided by their sum");
+  if (!matchDivisor(divisor, reduction, tracer, match.softmax, reason))
     return false;
-  return matchExp(numerator) && matchSum(match.exponential, match.sum);
+  result = quotient;
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
 // The scores
 //===----------------------------------------------------------------------===//
 
-/// A comparison that hides keys becomes the mask: select(c, x, -inf), and
-/// x + select(c, 0, -inf).
-void Matcher::splitMask() {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  auto dependsOnProduct = [&](ElementRef element) {
-    bool found = false;
-    walk(element,
-         [&](ElementRef each) { found |= isEqual(each, match.product); });
-    return found;
-  };
-  auto split = [&](ElementRef select, ElementRef scores, double otherwise) {
-    for (unsigned i : {1u, 2u})
-      if (select->args[i]->isConstant(-infinity) &&
-          (scores ? select->args[3 - i]->isConstant(otherwise) : true) &&
-          !dependsOnProduct(select->args[0])) {
-        match.visible = select->args[0];
-        match.isHidden = i == 1;
-        match.scores = scores ? scores : select->args[3 - i];
-        return true;
-      }
-    return false;
-  };
-  ElementRef top = match.scores;
-  if (top->isa<arith::SelectOp>())
-    split(top, nullptr, 0);
-  else if (top->isa<arith::AddFOp>())
-    for (unsigned i : {0u, 1u})
-      if (top->args[i]->isa<arith::SelectOp>() &&
-          split(top->args[i], top->args[1 - i], 0))
-        return;
-}
-
 /// A constant factor of the product, wherever it is used.
 void Matcher::splitScale() {
   ElementRef scaled = nullptr;
   unsigned uses = 0, scaledUses = 0;
+  double scale = 1;
   auto visit = [&](ElementRef each) {
     for (ElementRef arg : each->args)
       uses += isEqual(skipCasts(arg), match.product) &&
@@ -280,35 +304,49 @@ void Matcher::splitScale() {
       bool isDivision = each->isa<arith::DivFOp>();
       if (!factor || *factor == 0 || !std::isfinite(*factor) ||
           !isEqual(skipCasts(each->args[i]), match.product) ||
-          !each->type.isF32() || (isDivision && i == 1) ||
-          (scaled && !isEqual(scaled, each)))
+          (isDivision && i == 1) || (scaled && !isEqual(scaled, each)))
         continue;
       scaled = each;
       ++scaledUses;
-      match.scale = isDivision ? 1 / *factor : *factor;
+      scale = isDivision ? 1 / *factor : *factor;
     }
   };
   walk(match.scores, visit);
-  if (scaled && uses == scaledUses)
-    match.product = scaled;
-  else
-    match.scale = 1;
+  if (!scaled || uses != scaledUses)
+    return;
+  match.product = scaled;
+  match.scale *= scale;
 }
 
-bool Matcher::matchScores() {
-  ElementRef product = nullptr;
+/// The name of an operation that is not looked into, and what to do about it.
+static std::string describeOpaque(ElementRef leaf) {
+  Operation *op = leaf->value.getDefiningOp();
+  if (!op || isa<linalg::LinalgOp>(op))
+    return "";
+  std::string name = op->getName().getStringRef().str();
+  return ": they come from " + name +
+         (isa<CallOpInterface>(op) ? ", which --inline would have resolved"
+                                   : ", which is not looked into");
+}
+
+bool Matcher::matchProduct() {
+  ElementRef product = nullptr, opaque = nullptr;
   bool isOne = true;
   walk(match.scores, [&](ElementRef each) {
+    if (each->kind == Element::Leaf && dependsOn(each, reduction) &&
+        each->value.getDefiningOp())
+      opaque = each;
     if (!isProduct(each, tracer))
       return;
     isOne &= !product || isEqual(product, each);
     product = each;
   });
   if (!product)
-    return fail("the softmax is of no product of matrices");
+    return fail("the softmax is of no product of matrices" +
+                (opaque ? describeOpaque(opaque) : ""));
   if (!isOne)
     return fail("the softmax is of several products of matrices");
-  match.product = product;
+  match.product = match.rawProduct = product;
   return true;
 }
 
@@ -316,27 +354,42 @@ bool Matcher::matchScores() {
 // Dimensions
 //===----------------------------------------------------------------------===//
 
+static StringRef getName(Axis axis) {
+  switch (axis) {
+  case Axis::Batch:
+    return "batches";
+  case Axis::Head:
+  case Axis::Group:
+    return "heads";
+  case Axis::Row:
+    return "rows";
+  case Axis::Dim:
+    return "elements";
+  }
+  llvm_unreachable("an axis");
+}
+
 std::string fa4::attn::findOperandAxes(const AttentionMatch &match,
-                                       const Element &leaf, StringRef name,
+                                       const ElementTracer &tracer,
+                                       const Place &place, StringRef name,
                                        bool hasQueryHeads, int row, int inner,
                                        AttentionOperand &operand) {
-  if (leaf.kind != Element::Leaf)
-    return ("the " + name +
-            " are computed from others, element by element, where they are "
-            "multiplied")
-        .str();
   operand = {};
-  operand.tensor = leaf.value;
+  operand.tensor = place.tensor;
   auto isDim = [](AffineExpr index, int position) {
     auto dim = dyn_cast<AffineDimExpr>(index);
     return dim && int(dim.getPosition()) == position;
   };
-  for (AffineExpr index : leaf.indices) {
+  // A dimension with one element is whichever of its kind is missing.
+  constexpr Axis unit = Axis::Group;
+  for (AffineExpr index : place.indices) {
     auto group = dyn_cast<AffineBinaryOpExpr>(index);
     bool isGroup = group && !hasQueryHeads &&
                    index.getKind() == AffineExprKind::FloorDiv &&
                    isDim(group.getLHS(), match.head) &&
                    isa<AffineConstantExpr>(group.getRHS());
+    int64_t size = cast<ShapedType>(place.tensor.getType())
+                       .getDimSize(operand.axes.size());
     if (isDim(index, row))
       operand.axes.push_back(Axis::Row);
     else if (isDim(index, inner))
@@ -347,51 +400,53 @@ std::string fa4::attn::findOperandAxes(const AttentionMatch &match,
       operand.axes.push_back(Axis::Head);
       if (isGroup)
         operand.group = cast<AffineConstantExpr>(group.getRHS()).getValue();
+    } else if (size == 1 && isa<AffineConstantExpr>(index)) {
+      operand.axes.push_back(unit);
     } else
       return ("a dimension of the " + name +
               " is indexed by more than the batch, the head, the row or the "
               "element")
           .str();
   }
-  for (Axis axis : {Axis::Batch, Axis::Head, Axis::Row, Axis::Dim}) {
-    bool isThere = llvm::count(operand.axes, axis) == 1;
-    bool isNeeded = (axis != Axis::Batch || match.batch >= 0) &&
-                    (axis != Axis::Head || (match.head >= 0 && hasQueryHeads));
-    if ((!isThere && isNeeded) || llvm::count(operand.axes, axis) > 1)
+  auto getDimSize = [&](int position) {
+    return position < 0 ? 1 : tracer.getSize(position);
+  };
+  for (auto [axis, position] : {std::pair(Axis::Batch, match.batch),
+                                {Axis::Head, match.head},
+                                {Axis::Row, row},
+                                {Axis::Dim, inner}}) {
+    auto count = llvm::count(operand.axes, axis);
+    bool isShared = axis == Axis::Head && !hasQueryHeads;
+    if (count > 1 ||
+        (count == 0 && position >= 0 && !isShared && getDimSize(position) != 1))
       return ("the " + name + " are the same for several " +
-              (axis == Axis::Batch  ? "batches"
-               : axis == Axis::Head ? "heads"
-                                    : "rows or elements") +
+              (axis == Axis::Row || axis == Axis::Dim ? "rows or elements"
+                                                      : getName(axis)) +
               ", or are read at a diagonal")
           .str();
+    auto *free = llvm::find(operand.axes, unit);
+    if (count == 0 && free != operand.axes.end())
+      *free = axis;
   }
+  if (llvm::is_contained(operand.axes, unit))
+    return ("the " + name + " have more than four dimensions").str();
   return "";
-}
-
-Matcher::OuterLoops Matcher::findOuterLoops() {
-  AffineMap ofProbabilities = op.getMatchingIndexingMap(left);
-  AffineMap ofValues = op.getMatchingIndexingMap(right);
-  OuterLoops outer;
-  for (unsigned i = 0; i < numLoops(); ++i) {
-    bool inFirst = ofProbabilities.isFunctionOfDim(i),
-         inValues = ofValues.isFunctionOfDim(i);
-    if (i != reduction)
-      (inFirst && inValues ? outer.batches
-       : inFirst           ? outer.queries
-                           : outer.elements)
-          .push_back(i);
-  }
-  return outer;
 }
 
 /// Finds which loops of the second product are the batch, the head, the query
 /// and the key.
-bool Matcher::nameLoops(OuterLoops &outer) {
+bool Matcher::nameLoops() {
+  const LoopReading &reading = match.reading;
   auto &[batches, queries, elements] = outer;
+  if (reading.groupLoop >= 0) {
+    llvm::erase(queries, reading.groupLoop);
+    llvm::erase(batches, reading.headLoop);
+  }
   // Keys and values that all heads share: heads are a second dimension of
   // queries. Either may be called the heads; there are fewer of them.
   std::optional<int> sharing;
-  if (queries.size() == 2 && batches.size() < 2 && !match.mergedHeads) {
+  if (queries.size() == 2 && batches.size() < 2 && !reading.mergedHeads &&
+      reading.groupLoop < 0) {
     SmallVector<int64_t> sizes = op.getStaticLoopRanges();
     bool isSecond = !ShapedType::isDynamic(sizes[queries[1]]) &&
                     (ShapedType::isDynamic(sizes[queries[0]]) ||
@@ -399,7 +454,8 @@ bool Matcher::nameLoops(OuterLoops &outer) {
     sharing = queries[isSecond];
     queries.erase(queries.begin() + isSecond);
   }
-  if (queries.size() != 1 || elements.size() != 1 || batches.size() > 2)
+  if (queries.size() != 1 || elements.size() != 1 ||
+      batches.size() > (reading.groupLoop >= 0 ? 1 : 2))
     return fail(llvm::formatv(
         "the second product has {0} dimensions of queries, {1} of elements and "
         "{2} of batches and heads, where attn.sdpa has 1, 1 and 2",
@@ -412,7 +468,9 @@ bool Matcher::nameLoops(OuterLoops &outer) {
     match.head = batches.back();
   if (sharing)
     match.head = *sharing;
-  if (match.mergedHeads) {
+  if (reading.groupLoop >= 0)
+    match.head = numLoops() + 2;
+  if (reading.mergedHeads) {
     if (batches.size() != 1)
       return fail("heads are merged with one of several batch dimensions");
     match.head = batches.front();
@@ -421,14 +479,30 @@ bool Matcher::nameLoops(OuterLoops &outer) {
   return true;
 }
 
-/// Whether a dimension is part of an index of an expression's elements.
-static bool uses(ElementRef element, unsigned position) {
-  bool found = false;
-  walk(element, [&](ElementRef node) {
-    for (AffineExpr index : node->indices)
-      found |= index.isFunctionOfDim(position);
-  });
-  return found;
+/// Whether a tensor holds an operand's element, or does but for a factor.
+static bool hasPlace(ElementRef element) {
+  while (element->places.empty()) {
+    ElementRef inner = element->isa<arith::ExtFOp>()
+                           ? element->args.front()
+                           : splitFactor(element).first;
+    if (inner == element)
+      return false;
+    element = inner;
+  }
+  return true;
+}
+
+/// An operand that is computed where it is multiplied has to be a tensor first.
+bool Matcher::outline(linalg::LinalgOp product, Value factor) {
+  while (auto extension = factor.getDefiningOp<arith::ExtFOp>())
+    factor = extension.getIn();
+  auto generic = dyn_cast<linalg::GenericOp>(product.getOperation());
+  if (!generic || isa<BlockArgument>(factor) ||
+      factor.getParentBlock() != generic.getBody())
+    return fail("the expression of an operand is too large");
+  match.fusedProduct = generic;
+  match.fusedFactor = factor;
+  return fail("an operand is computed where it is multiplied");
 }
 
 /// Finds which factors of the first product are the queries and the keys.
@@ -442,152 +516,329 @@ bool Matcher::findQueriesAndKeys(ElementRef &q, ElementRef &k) {
   inner[*getReduction(product)] = element;
   if (llvm::is_contained(inner, AffineExpr()))
     return fail("the first product has loops that its result does not show");
-  q = traceOperand(product, factors->first, inner, tracer);
-  k = traceOperand(product, factors->second, inner, tracer);
-  if (!uses(q, match.query))
+  q = tracer.traceScalar(factors->first, product, inner);
+  k = tracer.traceScalar(factors->second, product, inner);
+  for (auto [element, factor] :
+       {std::pair(q, factors->first), {k, factors->second}})
+    if (!element || !hasPlace(element))
+      return outline(product, factor);
+  if (!dependsOn(k, match.key))
     std::swap(q, k);
-  if (!uses(q, match.query) || !uses(k, match.key) || uses(q, match.key) ||
-      uses(k, match.query))
+  auto isThere = [&](ElementRef element, int position) {
+    return tracer.getSize(position) == 1 || dependsOn(element, position);
+  };
+  if (!isThere(q, match.query) || !isThere(k, match.key) ||
+      dependsOn(q, match.key) || dependsOn(k, match.query))
     return fail("the first product is not one of queries and keys");
+  tracer.setSize(numLoops(),
+                 product.getStaticLoopRanges()[*getReduction(product)]);
   return true;
 }
 
 /// Of two dimensions, heads are the one in which keys or values are shared;
 /// else the one that comes second in the queries.
 void Matcher::orderBatchAndHead(ElementRef q, ElementRef k) {
+  ArrayRef<AffineExpr> ofQueries, ofKeys;
+  if (ElementRef leaf = splitFactor(q).first; !leaf->places.empty())
+    ofQueries = leaf->places.front().indices;
+  if (ElementRef leaf = splitFactor(k).first; !leaf->places.empty())
+    ofKeys = leaf->places.front().indices;
   auto isShared = [&](int position) {
-    return llvm::none_of(skipCasts(k)->indices, [&](AffineExpr index) {
-      return index == dim(position);
-    });
+    return !llvm::is_contained(ofKeys, dim(position));
   };
   auto first = [&](int position) {
-    ArrayRef<AffineExpr> indices = skipCasts(q)->indices;
-    return llvm::find(indices, dim(position)) - indices.begin();
+    return llvm::find(ofQueries, dim(position)) - ofQueries.begin();
   };
-  if (isShared(match.batch) ||
+  if ((isShared(match.batch) && tracer.getSize(match.batch) != 1) ||
       (!isShared(match.head) && first(match.head) < first(match.batch)))
     std::swap(match.batch, match.head);
 }
 
-bool Matcher::findAxes() {
-  OuterLoops outer = findOuterLoops();
+namespace {
+/// A tensor that may be an operand.
+struct Candidate {
+  AttentionOperand operand;
+  /// What it has to be multiplied with.
+  double factor = 1;
+};
+} // namespace
+
+static Type getElementType(const Candidate &candidate) {
+  return cast<ShapedType>(candidate.operand.tensor.getType()).getElementType();
+}
+
+/// The tensors that may be an operand whose element is `element`: those that
+/// hold it, and, with `mayHaveFactor`, those that hold it without a constant
+/// factor.
+static SmallVector<Candidate> findCandidates(
+    ElementRef element, bool mayHaveFactor,
+    llvm::function_ref<std::string(const Place &, AttentionOperand &)> findAxes,
+    std::string &why) {
+  SmallVector<Candidate> candidates;
+  double factor = 1;
+  bool isRounded = false;
+  while (true) {
+    for (const Place &place : element->places) {
+      Candidate candidate;
+      candidate.factor = factor;
+      std::string reason = findAxes(place, candidate.operand);
+      if (reason.empty()) {
+        candidates.push_back(candidate);
+        break;
+      }
+      if (why.empty())
+        why = reason;
+    }
+    if (element->isa<arith::ExtFOp>() || element->isa<arith::TruncFOp>()) {
+      isRounded |= element->isa<arith::TruncFOp>();
+      element = element->args.front();
+      continue;
+    }
+    auto [inner, own] = splitFactor(element);
+    // The rounding of a product is part of what a narrow type holds, unless
+    // the factor only changes the exponent.
+    int exponent = 0;
+    bool isExact = std::abs(std::frexp(own, &exponent)) == 0.5;
+    bool isWide = !isRounded && element->type.getIntOrFloatBitWidth() >= 32;
+    if (inner == element || !mayHaveFactor || (!isExact && !isWide))
+      return candidates;
+    element = inner;
+    factor *= own;
+  }
+}
+
+/// Chooses for each operand the tensor with the narrowest type that all three
+/// of them have.
+static bool chooseCandidates(ArrayRef<Candidate> (&of)[3],
+                             const Candidate *(&chosen)[3]) {
+  Type best;
+  for (const Candidate &first : of[0]) {
+    Type type = getElementType(first);
+    const Candidate *found[3];
+    for (unsigned i : {0u, 1u, 2u}) {
+      // The last one has the fewest operations in front of it.
+      found[i] = nullptr;
+      for (const Candidate &candidate : of[i])
+        if (getElementType(candidate) == type)
+          found[i] = &candidate;
+    }
+    if (llvm::is_contained(found, nullptr) ||
+        (best && best.getIntOrFloatBitWidth() <= type.getIntOrFloatBitWidth()))
+      continue;
+    best = type;
+    llvm::copy(found, chosen);
+  }
+  return bool(best);
+}
+
+bool Matcher::findOperands() {
   ElementRef q, k;
-  if (!nameLoops(outer) || !findQueriesAndKeys(q, k))
+  if (!findQueriesAndKeys(q, k))
     return false;
   if (outer.batches.size() == 2)
     orderBatchAndHead(q, k);
   match.element = numLoops();
   match.valueElement = outer.elements.front();
-  match.queries = q;
-  match.keys = k;
-  auto set = [&](StringRef name, ElementRef leaf, int row, int inner,
-                 AttentionOperand &operand) {
-    std::string why = findOperandAxes(match, *skipCasts(leaf), name,
-                                      name == "queries", row, inner, operand);
-    return why.empty() || fail(why);
+  if (!hasPlace(match.values))
+    return outline(op, valueFactor);
+  std::string why[3];
+  auto find = [&](StringRef name, ElementRef element, int row, int inner,
+                  std::string &why) {
+    bool isQuery = name == "queries";
+    auto candidates = findCandidates(
+        element, name != "values",
+        [&](const Place &place, AttentionOperand &operand) {
+          return findOperandAxes(match, tracer, place, name, isQuery, row,
+                                 inner, operand);
+        },
+        why);
+    return candidates;
   };
-  return set("queries", q, match.query, match.element, match.q) &&
-         set("keys", k, match.key, match.element, match.k) &&
-         set("values", match.values, match.key, match.valueElement, match.v);
-}
-
-/// If all that happens to the result is that it is rounded to a narrower type,
-/// the op gives that type.
-void Matcher::takeRounding(ArrayRef<unsigned> positions) {
-  Value result = match.out.tensor;
-  Operation *user = result.hasOneUse() ? *result.getUsers().begin() : nullptr;
-  if (!user || user->getNumResults() != 1 ||
-      !isa<RankedTensorType>(user->getResult(0).getType()) ||
-      cast<ShapedType>(user->getResult(0).getType()).getRank() !=
-          int64_t(positions.size()))
-    return;
-  SmallVector<AffineExpr> indices;
-  for (unsigned position : positions)
-    indices.push_back(loops[position]);
-  ElementRef rounded = tracer.trace(user->getResult(0), indices);
-  if (rounded->isa<arith::TruncFOp>() &&
-      isEqual(rounded->args[0], tracer.trace(result, indices)))
-    match.out.tensor = user->getResult(0);
-}
-
-bool Matcher::run() {
-  if (!findFactors() || !matchProbabilities() || !matchScores() || !findAxes())
-    return false;
-  ElementRef product = match.rawProduct = match.product;
-  splitScale();
-  splitMask();
-  // The mask may have been all that the factor was used beside.
-  if (match.visible && match.product == product)
-    splitScale();
-  AffineMap own = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  SmallVector<unsigned> positions;
-  if (match.out.tensor) {
-    for (Axis axis : match.out.axes)
-      positions.push_back(unsigned(axis));
-  } else {
-    match.out.tensor = op->getResult(0);
-    for (AffineExpr result : own.getResults())
-      positions.push_back(cast<AffineDimExpr>(result).getPosition());
-  }
-  takeRounding(positions);
-  SmallVector<AffineExpr> indices;
-  for (unsigned position : positions)
-    indices.push_back(loops[position]);
-  match.op = op;
-  match.result = tracer.trace(match.out.tensor, indices);
-  match.out.axes.clear();
-  for (unsigned position : positions)
-    match.out.axes.push_back(int(position) == match.query   ? Axis::Row
-                             : int(position) == match.batch ? Axis::Batch
-                             : int(position) == match.head && !match.mergedHeads
-                                 ? Axis::Head
-                             : int(position) == match.head ? Axis::Batch
-                                                           : Axis::Dim);
+  SmallVector<Candidate> ofQueries = find("queries", q, match.query,
+                                          match.element, why[0]),
+                         ofKeys =
+                             find("keys", k, match.key, match.element, why[1]),
+                         ofValues = find("values", match.values, match.key,
+                                         match.valueElement, why[2]);
+  ArrayRef<Candidate> all[3] = {ofQueries, ofKeys, ofValues};
+  for (unsigned i : {0u, 1u, 2u})
+    if (all[i].empty())
+      return fail(why[i]);
+  const Candidate *chosen[3];
+  if (!chooseCandidates(all, chosen))
+    return fail("queries, keys and values have different element types");
+  match.q = chosen[0]->operand;
+  match.k = chosen[1]->operand;
+  match.v = chosen[2]->operand;
+  match.scale = chosen[0]->factor * chosen[1]->factor;
+  auto [queries, queryFactor] = splitFactor(q);
+  auto [keys, keyFactor] = splitFactor(k);
+  match.queries = queries;
+  match.keys = keys;
+  match.queryFactor = queryFactor / chosen[0]->factor;
+  match.keyFactor = keyFactor / chosen[1]->factor;
   return true;
 }
 
-bool fa4::attn::matchAttention(linalg::LinalgOp op, ElementTracer &tracer,
-                               int64_t mergedHeads, AttentionMatch &match,
-                               std::string &reason) {
-  return Matcher(op, tracer, mergedHeads, match, reason).run();
-}
+//===----------------------------------------------------------------------===//
+// The result
+//===----------------------------------------------------------------------===//
 
-SmallVector<int64_t> fa4::attn::getAttentionSizes(linalg::LinalgOp op,
-                                                  int64_t mergedHeads) {
-  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
-  if (mergedHeads) {
-    // The batch loop counts heads of one batch.
-    for (unsigned i = 0; i < op.getNumLoops(); ++i)
-      if (llvm::all_of(
-              op.getDpsInputOperands(),
-              [&](OpOperand *operand) {
-                return op.getMatchingIndexingMap(operand).isFunctionOfDim(i);
-              }) &&
-          op.getIteratorTypesArray()[i] == utils::IteratorType::parallel)
-        sizes[i] = mergedHeads;
-  }
-  sizes.push_back(ShapedType::kDynamic); // Elements of the first product.
-  sizes.push_back(ShapedType::kDynamic); // Batches, if heads are merged.
-  return sizes;
-}
-
-int64_t fa4::attn::findMergedHeads(linalg::LinalgOp op) {
-  // Values come through fewer operations than probabilities.
-  for (OpOperand *operand : op.getDpsInputOperands()) {
-    auto collapse = operand->get().getDefiningOp<tensor::CollapseShapeOp>();
-    if (!collapse)
-      continue;
+/// Goes on to the result of `user`, if that is the same in another shape or
+/// rounded to a narrower type.
+bool Matcher::followUser(Operation *user) {
+  if (user->getNumResults() != 1 ||
+      !isa<RankedTensorType>(user->getResult(0).getType()) ||
+      user->getBlock() != op->getBlock())
+    return false;
+  Place next = {user->getResult(0), {}};
+  auto type = cast<RankedTensorType>(next.tensor.getType());
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(user)) {
+    next.indices.assign(type.getRank(),
+                        getAffineConstantExpr(0, op->getContext()));
+    for (auto [group, index] :
+         llvm::zip(expand.getReassociationIndices(), result.indices)) {
+      AffineExpr rest = index;
+      for (int64_t dim : llvm::reverse(group)) {
+        int64_t size = type.getDimSize(dim);
+        if (dim == group.front()) {
+          next.indices[dim] = rest;
+        } else if (ShapedType::isDynamic(size)) {
+          return false;
+        } else {
+          next.indices[dim] = tracer.simplify(rest % size);
+          rest = tracer.simplify(rest.floorDiv(size));
+        }
+      }
+    }
+  } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(user)) {
+    auto source = collapse.getSrcType();
     for (const ReassociationIndices &group :
          collapse.getReassociationIndices()) {
-      // All dimensions but the outermost one, which is the batch.
-      int64_t heads = 1;
-      for (int64_t dim : ArrayRef(group).drop_front()) {
-        int64_t size = collapse.getSrcType().getDimSize(dim);
-        heads = ShapedType::isDynamic(size) ? 0 : heads * size;
+      AffineExpr sum = getAffineConstantExpr(0, op->getContext());
+      for (int64_t dim : group) {
+        if (dim != group.front() && source.isDynamicDim(dim))
+          return false;
+        sum = dim == group.front()
+                  ? result.indices[dim]
+                  : sum * source.getDimSize(dim) + result.indices[dim];
       }
-      if (heads > 1)
-        return heads;
+      next.indices.push_back(tracer.simplify(sum));
     }
+  } else if (auto generic = dyn_cast<linalg::LinalgOp>(user)) {
+    OpOperand &use = *result.tensor.getUses().begin();
+    AffineMap from = generic.getMatchingIndexingMap(&use);
+    AffineMap to = generic.getMatchingIndexingMap(generic.getDpsInitOperand(0));
+    if (!generic.isDpsInput(&use) || !from.isPermutation() ||
+        !to.isPermutation())
+      return false;
+    SmallVector<AffineExpr> order(from.getNumDims());
+    for (auto [mine, theirs] : llvm::zip(result.indices, from.getResults()))
+      order[cast<AffineDimExpr>(theirs).getPosition()] = mine;
+    for (AffineExpr index : to.getResults())
+      next.indices.push_back(order[cast<AffineDimExpr>(index).getPosition()]);
+  } else if (type.getRank() == int64_t(result.indices.size())) {
+    next.indices = result.indices;
   }
-  return 0;
+  if (type.getRank() != int64_t(next.indices.size()))
+    return false;
+  ElementRef own = tracer.trace(result.tensor, result.indices),
+             element = tracer.trace(next.tensor, next.indices);
+  bool isRounded =
+      element->isa<arith::TruncFOp>() && isEqual(element->args[0], own);
+  if (!isRounded && !isEqual(element, own))
+    return false;
+  result = next;
+  return true;
+}
+
+/// The meaning of the result's dimensions; false if they have another one than
+/// those of the op, or of heads that are merged or in groups.
+bool Matcher::nameResult(AttentionOperand &out, int64_t &mergedHeads) {
+  mergedHeads = 0;
+  if (findOperandAxes(match, tracer, result, "results", true, match.query,
+                      match.valueElement, out)
+          .empty())
+    return true;
+  out = {};
+  out.tensor = result.tensor;
+  auto isDim = [&](AffineExpr expr, int position) {
+    return position >= 0 && expr == dim(position);
+  };
+  const LoopReading &reading = match.reading;
+  for (AffineExpr index : result.indices) {
+    if (isDim(index, match.query))
+      out.axes.push_back(Axis::Row);
+    else if (isDim(index, match.valueElement))
+      out.axes.push_back(Axis::Dim);
+    else if (isDim(index, match.batch))
+      out.axes.push_back(Axis::Batch);
+    else if (reading.mergedHeads && index == loops[match.head]) {
+      out.axes.push_back(Axis::Batch);
+      mergedHeads = reading.mergedHeads;
+    } else if (reading.groupLoop >= 0 && index == loops[reading.headLoop])
+      out.axes.push_back(Axis::Head);
+    else if (reading.groupLoop >= 0 && index == loops[reading.groupLoop])
+      out.axes.push_back(Axis::Group);
+    else
+      return false;
+  }
+  return true;
+}
+
+/// What happens to the result only is part of the op: the op gives the type to
+/// which it is rounded.
+bool Matcher::followResult() {
+  if (!nameResult(match.out, match.outMergedHeads))
+    return fail("the result's dimensions are not those of attn.sdpa");
+  bool isRounded = false;
+  Place named = result;
+  while (result.tensor.hasOneUse()) {
+    Type before = getElementTypeOrSelf(result.tensor);
+    if (!followUser(*result.tensor.getUsers().begin()))
+      break;
+    bool isRounding = getElementTypeOrSelf(result.tensor) != before;
+    if (isRounded && isRounding)
+      break;
+    isRounded |= isRounding;
+    AttentionOperand out;
+    int64_t mergedHeads = 0;
+    if (!nameResult(out, mergedHeads))
+      continue;
+    match.out = out;
+    match.outMergedHeads = mergedHeads;
+    named = result;
+  }
+  result = named;
+  match.result = tracer.trace(result.tensor, result.indices);
+  return true;
+}
+
+bool Matcher::run() {
+  if (!findFactors() ||
+      !matchSoftmax(probabilities, reduction, tracer, match.softmax, reason))
+    return false;
+  match.op = op;
+  result.tensor = op->getResult(0);
+  for (AffineExpr index :
+       op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getResults())
+    result.indices.push_back(loops[cast<AffineDimExpr>(index).getPosition()]);
+  if (!match.softmax.softmax && !match.softmax.sum && !matchLateQuotient())
+    return false;
+  match.scores = match.softmax.scores;
+  if (!matchProduct() || !nameLoops() || !findOperands())
+    return false;
+  splitScale();
+  ElementRef product = match.product;
+  match.scores = splitMasks(match.scores, match.rawProduct, match.query,
+                            match.key, tracer, match.masks);
+  // The mask may have been all that the factor was used beside.
+  if (product == match.rawProduct)
+    splitScale();
+  return followResult();
+}
+
+bool fa4::attn::matchAttention(linalg::LinalgOp op, ElementTracer &tracer,
+                               AttentionMatch &match, std::string &reason) {
+  return Matcher(op, tracer, match, reason).run();
 }

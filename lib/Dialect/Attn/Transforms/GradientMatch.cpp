@@ -75,16 +75,17 @@ private:
 GradientAlgebra::GradientAlgebra(const AttentionMatch &match,
                                  ElementTracer &tracer)
     : match(match), tracer(tracer) {
-  numerator = getAtom(match.softmax ? match.softmax : match.exponential);
+  const SoftmaxMatch &softmax = match.softmax;
+  numerator = getAtom(softmax.softmax ? softmax.softmax : softmax.exponential);
   probability = Polynomial::atom(numerator);
-  if (match.sum) {
-    sum = getAtom(skipCasts(match.sum));
+  if (softmax.sum) {
+    sum = getAtom(skipCasts(softmax.sum));
     probability = probability.times(Polynomial::atom(sum, -1));
   }
   delta = makeAtom();
   dp = makeAtom();
-  if (match.visible)
-    conditions.push_back(getAtom(match.visible));
+  for (const ScoreMask &mask : match.masks)
+    conditions.push_back(getAtom(mask.condition));
 }
 
 void GradientAlgebra::setProduct(ElementRef found, ElementRef factor) {
@@ -94,45 +95,45 @@ void GradientAlgebra::setProduct(ElementRef found, ElementRef factor) {
 
 /// What is hidden has the probability 0.
 void GradientAlgebra::simplify(Polynomial &polynomial) {
-  if (!match.visible)
-    return;
-  unsigned condition = getAtom(match.visible);
-  Polynomial simple;
-  for (const auto &each : polynomial.terms) {
-    const Monomial &monomial = each.first;
-    double number = each.second;
-    auto has = [&](unsigned atom) {
-      return llvm::any_of(monomial, [&](auto power) {
-        return power.first == atom && power.second > 0;
-      });
-    };
-    Polynomial term;
-    if (!has(numerator) || !has(condition)) {
-      term.terms[monomial] = number;
-    } else if (!match.isHidden) {
-      Monomial rest = monomial;
-      llvm::erase_if(rest,
-                     [&](auto power) { return power.first == condition; });
-      term.terms[rest] = number;
+  for (const ScoreMask &mask : match.masks) {
+    unsigned condition = getAtom(mask.condition);
+    Polynomial simple;
+    for (const auto &each : polynomial.terms) {
+      const Monomial &monomial = each.first;
+      double number = each.second;
+      auto has = [&](unsigned atom) {
+        return llvm::any_of(monomial, [&](auto power) {
+          return power.first == atom && power.second > 0;
+        });
+      };
+      Polynomial term;
+      if (!has(numerator) || !has(condition)) {
+        term.terms[monomial] = number;
+      } else if (!mask.isHidden) {
+        Monomial rest = monomial;
+        llvm::erase_if(rest,
+                       [&](auto power) { return power.first == condition; });
+        term.terms[rest] = number;
+      }
+      simple.add(term);
     }
-    simple.add(term);
+    polynomial = std::move(simple);
   }
-  polynomial = std::move(simple);
 }
 
 /// exp(s - (m + log l)) is e / l.
 std::optional<Polynomial> GradientAlgebra::makeExp(ElementRef exponential) {
-  if (!match.exponential)
+  if (!match.softmax.exponential)
     return std::nullopt;
   Polynomial difference = make(exponential->args[0]);
-  difference.add(make(match.exponential->args[0]), -1);
+  difference.add(make(match.softmax.exponential->args[0]), -1);
   const auto *term = difference.getOnlyTerm();
   if (!term || term->second != -1 || term->first.size() != 1 ||
       term->first[0].second != 1)
     return std::nullopt;
   ElementRef logarithm = getElement(term->first[0].first);
   if (!logarithm || !logarithm->isa<math::LogOp>() ||
-      !isEqual(skipCasts(logarithm->args[0]), skipCasts(match.sum)))
+      !isEqual(skipCasts(logarithm->args[0]), skipCasts(match.softmax.sum)))
     return std::nullopt;
   return probability;
 }
@@ -150,7 +151,7 @@ std::optional<Polynomial> GradientAlgebra::makeSumOverKeys(ElementRef leaf) {
                         .times(Polynomial::atom(dp, -1));
   const auto *term = rest.getOnlyTerm();
   if (!term || llvm::any_of(term->first, [&](auto power) {
-        return !match.sum || power.first != sum;
+        return !match.softmax.sum || power.first != sum;
       }))
     return std::nullopt;
   return rest.times(Polynomial::atom(delta));
@@ -170,14 +171,20 @@ GradientAlgebra::makeSumOverElements(ElementRef leaf) {
     return std::nullopt;
   Polynomial result =
       Polynomial::atom(delta).times(Polynomial::constant(*ratio));
-  return match.sum ? result.times(Polynomial::atom(sum, -1)) : result;
+  return match.softmax.sum ? result.times(Polynomial::atom(sum, -1)) : result;
 }
 
 std::optional<Polynomial> GradientAlgebra::makeKnown(ElementRef element) {
   if (product && isEqual(element, product))
     return Polynomial::atom(dp);
+  if (element->isa<arith::SelectOp>()) {
+    ElementRef inner = skipRowGuards(element, match.key, tracer, match.softmax);
+    if (inner != element)
+      return make(inner);
+  }
   for (unsigned atom : {numerator, sum})
-    if ((atom != sum || match.sum) && isEqual(element, getElement(atom)))
+    if ((atom != sum || match.softmax.sum) &&
+        isEqual(element, getElement(atom)))
       return Polynomial::atom(atom);
   if (element->isa<math::ExpOp>())
     return makeExp(element);
@@ -242,7 +249,7 @@ std::optional<Polynomial> GradientAlgebra::getScoreGradient() {
     return std::nullopt;
   Polynomial difference = Polynomial::atom(dp);
   Polynomial average = Polynomial::atom(delta);
-  if (match.sum)
+  if (match.softmax.sum)
     average = average.times(Polynomial::atom(sum, -1));
   difference.add(average, -1);
   Polynomial gradient = probability.times(difference).times(*derivative);
@@ -271,8 +278,10 @@ private:
   struct Candidate {
     linalg::LinalgOp op;
     SmallVector<AffineExpr> loops;
-    /// The factor that is not q, k or dout, and the operand.
+    /// The factor that is not q, k or dout.
     ElementRef other = nullptr;
+    /// What the one that is has to be multiplied with to be `known`.
+    double knownFactor = 1;
   };
 
   AffineExpr dim(int i) { return getAffineDimExpr(i, context); }
@@ -307,8 +316,8 @@ SmallVector<AffineExpr> GradientMatcher::getDims(Part part) {
   SmallVector<AffineExpr> dims;
   AffineExpr batch = match.batch < 0 ? AffineExpr() : dim(match.batch);
   AffineExpr head = match.head < 0 ? AffineExpr() : dim(match.head);
-  if (match.mergedHeads) {
-    dims.push_back(batch * match.mergedHeads + head);
+  if (int64_t mergedHeads = match.reading.mergedHeads) {
+    dims.push_back(batch * mergedHeads + head);
   } else {
     if (batch)
       dims.push_back(batch);
@@ -345,26 +354,27 @@ GradientMatcher::findKnown(linalg::LinalgOp op, Part part, ElementRef known) {
   bool mayBe = false;
   do {
     tracer.startAnew();
-    Candidate candidate{op, {}, nullptr};
+    Candidate candidate{op, {}, nullptr, 1};
     for (unsigned i : order)
       candidate.loops.push_back(dims[i]);
     candidate.loops.insert(candidate.loops.begin() + reduction, dims.back());
     // Most products have nothing to do with this attention, in whichever order.
-    for (OpOperand *operand : {factors->first, factors->second})
-      mayBe = mayBe ||
-              haveSameLeaves(
-                  skipCasts(traceOperand(op, operand, candidate.loops, tracer)),
-                  skipCasts(known));
-    if (!mayBe)
+    ElementRef elements[2] = {
+        tracer.traceScalar(factors->first, op, candidate.loops),
+        tracer.traceScalar(factors->second, op, candidate.loops)};
+    if (!elements[0] || !elements[1])
       return std::nullopt;
-    for (auto [operand, other] :
-         {*factors, std::pair(factors->second, factors->first)}) {
-      ElementRef element = traceOperand(op, operand, candidate.loops, tracer);
-      if (!isEqual(skipCasts(element), skipCasts(known)))
+    for (unsigned i : {0u, 1u}) {
+      auto [own, factor] = splitFactor(elements[i]);
+      mayBe = mayBe || haveSameLeaves(own, known);
+      if (!isEqual(own, known))
         continue;
-      candidate.other = traceOperand(op, other, candidate.loops, tracer);
+      candidate.other = elements[1 - i];
+      candidate.knownFactor = 1 / factor;
       return candidate;
     }
+    if (!mayBe)
+      return std::nullopt;
   } while (std::next_permutation(order.begin(), order.end()));
   return std::nullopt;
 }
@@ -382,26 +392,26 @@ bool GradientMatcher::findProduct(ElementRef ds) {
     loops[*getReduction(op)] = dim(match.valueElement);
     if (llvm::is_contained(loops, AffineExpr()))
       return;
-    for (auto [first, second] :
-         {factors, std::pair(factors.second, factors.first)}) {
-      if (!isEqual(skipCasts(traceOperand(op, first, loops, tracer)),
-                   skipCasts(match.values)))
+    ElementRef elements[2] = {tracer.traceScalar(factors.first, op, loops),
+                              tracer.traceScalar(factors.second, op, loops)};
+    for (unsigned i : {0u, 1u}) {
+      if (!elements[0] || !elements[1] ||
+          !isEqual(skipCasts(elements[i]), skipCasts(match.values)))
         continue;
-      ElementRef factor = skipCasts(traceOperand(op, second, loops, tracer));
       // What is computed element by element is an operand as it stands there.
-      Element stored;
-      stored.value = second->get();
-      for (AffineExpr index : op.getMatchingIndexingMap(second).getResults())
-        stored.indices.push_back(index.replaceDims(loops));
-      AttentionOperand operand;
-      for (const Element *element : {factor, ElementRef(&stored)})
-        if (element->kind == Element::Leaf && !product &&
-            findOperandAxes(match, *element, "gradients of the output", true,
-                            match.query, match.valueElement, operand)
-                .empty()) {
+      SmallVector<ElementRef, 2> candidates = {skipCasts(elements[1 - i]),
+                                               elements[1 - i]};
+      for (ElementRef element : candidates)
+        for (const Place &place : element->places) {
+          AttentionOperand operand;
+          if (product ||
+              !findOperandAxes(match, tracer, place, "gradients of the output",
+                               true, match.query, match.valueElement, operand)
+                   .empty())
+            continue;
           gradient.dout = operand;
           product = each;
-          dout = factor;
+          dout = candidates.front();
         }
     }
   });
@@ -521,7 +531,7 @@ std::string GradientMatcher::setResult(const Candidate &candidate, Part part,
                                : part == DK ? match.k
                                             : match.v;
   followFactors(value, indices, factor);
-  if (part != DQ && match.mergedHeads && of.group != 1)
+  if (part != DQ && match.reading.mergedHeads && of.group != 1)
     return "heads that share keys are merged with the batch";
   if (part != DQ && !followHeads(value, indices, of))
     return "the gradients of heads that share a key are not added up";
@@ -550,7 +560,7 @@ std::string GradientMatcher::matchPart(linalg::LinalgOp op, Part part) {
     return "";
   ElementRef known = part == DQ   ? match.keys
                      : part == DK ? match.queries
-                                  : dout;
+                                  : splitFactor(dout).first;
   std::optional<Candidate> candidate = findKnown(op, part, known);
   if (!candidate)
     return "";
@@ -567,6 +577,10 @@ std::string GradientMatcher::matchPart(linalg::LinalgOp op, Part part) {
              !why.empty()) {
     return why;
   }
+  // The operand in place of what is multiplied.
+  factor *= candidate->knownFactor * (part == DQ   ? match.keyFactor
+                                      : part == DK ? match.queryFactor
+                                                   : splitFactor(dout).second);
   std::string why = setResult(*candidate, part, factor);
   if (why.empty())
     gradient.products.push_back(op);

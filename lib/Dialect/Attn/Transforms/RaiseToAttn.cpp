@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientMatch.h"
+#include "OutlineFactor.h"
+#include "ScoreRegion.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -103,6 +105,30 @@ static Value toLayout(OpBuilder &b, Location loc,
                                        getGroups(order, present));
 }
 
+/// The result with heads in two dimensions, those of keys first: `order`
+/// becomes that of its dimensions.
+static Value splitHeads(OpBuilder &b, Location loc, Value value, int64_t group,
+                        SmallVectorImpl<Axis> &order) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape;
+  SmallVector<Axis> split;
+  SmallVector<ReassociationIndices> groups;
+  for (auto [axis, size] : llvm::zip(order, type.getShape())) {
+    groups.push_back({int64_t(shape.size())});
+    split.push_back(axis);
+    shape.push_back(size);
+    if (axis != Axis::Head)
+      continue;
+    groups.back().push_back(shape.size());
+    shape.back() = size / group;
+    shape.push_back(group);
+    split.push_back(Axis::Group);
+  }
+  order = split;
+  return tensor::ExpandShapeOp::create(b, loc, type.clone(shape), value,
+                                       groups);
+}
+
 /// Returns a result of the op with the dimensions of what it replaces.
 static Value fromLayout(OpBuilder &b, Location loc, Value value,
                         const AttentionOperand &replaced, int64_t mergedHeads,
@@ -117,6 +143,11 @@ static Value fromLayout(OpBuilder &b, Location loc, Value value,
   if (present.size() < order.size())
     value = tensor::CollapseShapeOp::create(b, loc, value,
                                             getGroups(order, present));
+  if (auto split = llvm::find(wanted, Axis::Group); split != wanted.end()) {
+    int64_t group = cast<ShapedType>(replaced.tensor.getType())
+                        .getDimSize(split - wanted.begin());
+    value = splitHeads(b, loc, value, group, present);
+  }
   value = transpose(b, loc, value, present, wanted);
   if (mergedHeads) {
     SmallVector<ReassociationIndices> groups;
@@ -149,122 +180,6 @@ static Layout chooseLayout(const AttentionMatch &match) {
     }
   }
   return best;
-}
-
-//===----------------------------------------------------------------------===//
-// Regions
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Writes expressions as the bodies of score_mod and mask_mod.
-class RegionWriter {
-public:
-  RegionWriter(const AttentionMatch &match, unsigned numDims, Location loc)
-      : match(match), numDims(numDims), loc(loc) {}
-
-  /// Collects the values that an expression needs as captures.
-  void collect(ElementRef element);
-  ValueRange getCaptures() { return captures.getArrayRef(); }
-  /// Fills `region` with a block that yields `element`.
-  void write(OpBuilder &b, Region &region, ElementRef element, bool isScore);
-
-private:
-  Value emit(OpBuilder &b, ElementRef element);
-  Value emitIndex(OpBuilder &b, AffineExpr index) {
-    return affine::expandAffineExpr(b, loc, index, dims, {});
-  }
-
-  const AttentionMatch &match;
-  unsigned numDims;
-  Location loc;
-  llvm::SetVector<Value> captures;
-  // Of the region that is written.
-  Value score;
-  SmallVector<Value> dims;
-  Block::BlockArgListType captured;
-};
-} // namespace
-
-void RegionWriter::collect(ElementRef element) {
-  if (isEqual(element, match.product))
-    return;
-  if (element->value)
-    captures.insert(element->value);
-  for (ElementRef arg : element->args)
-    collect(arg);
-}
-
-static Value castFloat(OpBuilder &b, Location loc, Value value, Type type) {
-  unsigned from = value.getType().getIntOrFloatBitWidth();
-  unsigned to = type.getIntOrFloatBitWidth();
-  if (value.getType() == type)
-    return value;
-  if (from < to)
-    return arith::ExtFOp::create(b, loc, type, value);
-  return arith::TruncFOp::create(b, loc, type, value);
-}
-
-Value RegionWriter::emit(OpBuilder &b, ElementRef element) {
-  if (isEqual(element, match.product))
-    return castFloat(b, loc, score, element->type);
-  auto capture = [&] {
-    auto found = llvm::find(captures, element->value);
-    return captured[found - captures.begin()];
-  };
-  switch (element->kind) {
-  case Element::Leaf: {
-    SmallVector<Value> indices;
-    for (AffineExpr index : element->indices)
-      indices.push_back(emitIndex(b, index));
-    return tensor::ExtractOp::create(b, loc, capture(), indices);
-  }
-  case Element::Scalar:
-    return capture();
-  case Element::Index:
-    return emitIndex(b, element->indices.front());
-  case Element::Constant:
-    return arith::ConstantOp::create(b, loc, element->constant);
-  case Element::Apply:
-    break;
-  }
-  // A score that was rounded to a narrow type and back is not rounded.
-  if (element->isa<arith::ExtFOp>() &&
-      isEqual(element->args.front(), match.product))
-    return castFloat(b, loc, score, element->type);
-  OperationState state(loc, element->op->getName());
-  for (ElementRef arg : element->args)
-    state.operands.push_back(emit(b, arg));
-  state.addTypes(element->type);
-  state.addAttributes(element->op->getAttrs());
-  return b.create(state)->getResult(0);
-}
-
-void RegionWriter::write(OpBuilder &b, Region &region, ElementRef element,
-                         bool isScore) {
-  OpBuilder::InsertionGuard guard(b);
-  SmallVector<Type> types(kNumIndexArgs, b.getIndexType());
-  if (isScore)
-    types.insert(types.begin(), b.getF32Type());
-  llvm::append_range(types, getCaptures().getTypes());
-  Block *block = b.createBlock(&region, {}, types,
-                               SmallVector<Location>(types.size(), loc));
-  unsigned first = isScore ? 1 : 0;
-  score = isScore ? block->getArgument(0) : Value();
-  captured = block->getArguments().drop_front(first + kNumIndexArgs);
-  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-  dims.assign(numDims, zero);
-  for (auto [i, position] : llvm::enumerate(
-           ArrayRef<int>{match.batch, match.head, match.query, match.key}))
-    if (position >= 0)
-      dims[position] = block->getArgument(first + i);
-  Value result = emit(b, element);
-  if (isScore)
-    result = castFloat(b, loc, result, b.getF32Type());
-  else if (match.isHidden) {
-    Value yes = arith::ConstantIntOp::create(b, loc, 1, 1);
-    result = arith::XOrIOp::create(b, loc, result, yes);
-  }
-  YieldOp::create(b, loc, result);
 }
 
 //===----------------------------------------------------------------------===//
@@ -346,8 +261,8 @@ static RankedTensorType getLseType(RankedTensorType q, const DimOrder &order) {
 
 /// Makes attn.sdpa in front of `place`, with the log-sum-exp if a gradient
 /// needs that.
-static Raised build(AttentionMatch &match, unsigned numDims, Operation *place,
-                    bool hasGradient) {
+static Raised build(AttentionMatch &match, ElementTracer &tracer,
+                    Operation *place, bool hasGradient) {
   OpBuilder b(place);
   Location loc = match.out.tensor.getLoc();
   Layout layout = chooseLayout(match);
@@ -361,22 +276,17 @@ static Raised build(AttentionMatch &match, unsigned numDims, Operation *place,
   shape[dims.dim] = cast<ShapedType>(v.getType()).getDimSize(dims.dim);
   auto type = RankedTensorType::get(shape, getElement(match.out.tensor));
 
-  RegionWriter writer(match, numDims, loc);
-  bool hasScoreMod = !isEqual(skipCasts(match.scores), match.product);
-  if (hasScoreMod)
-    writer.collect(match.scores);
-  if (match.visible)
-    writer.collect(match.visible);
+  ScoreRegionWriter writer(match, tracer, loc);
   auto op = SdpaOp::create(
       b, loc, type, hasGradient ? getLseType(qType, dims) : Type(), q, k, v,
       Value(), Value(), Value(), Value(), writer.getCaptures(), ValueRange(),
       layout, MaskAttr(), b.getF32FloatAttr(match.scale));
-  if (hasScoreMod)
-    writer.write(b, op.getScoreMod(), match.scores, /*isScore=*/true);
-  if (match.visible)
-    writer.write(b, op.getMaskMod(), match.visible, /*isScore=*/false);
+  if (writer.hasScoreMod())
+    writer.writeScoreMod(b, op.getScoreMod());
+  if (!match.masks.empty())
+    writer.writeMaskMod(b, op.getMaskMod());
   Value result =
-      fromLayout(b, loc, op.getOut(), match.out, match.mergedHeads, order);
+      fromLayout(b, loc, op.getOut(), match.out, match.outMergedHeads, order);
   match.out.tensor.replaceAllUsesWith(result);
   return {op, layout};
 }
@@ -423,7 +333,7 @@ static void buildGradient(const AttentionMatch &match, GradientMatch &gradient,
                                {backward.getDk(), &gradient.dk},
                                {backward.getDv(), &gradient.dv}})
     result->tensor.replaceAllUsesWith(
-        fromLayout(b, loc, value, *result, match.mergedHeads, order));
+        fromLayout(b, loc, value, *result, match.reading.mergedHeads, order));
 }
 
 /// Says why the gradient's op cannot have these operands; empty if it can.
@@ -467,8 +377,9 @@ struct RaiseToAttnPass : fa4::attn::impl::RaiseToAttnBase<RaiseToAttnPass> {
   void runOnOperation() override;
 
 private:
-  /// Raises what `op` is the second product of, and its gradient.
-  void raise(linalg::LinalgOp op);
+  /// Raises what `op` is the second product of, and its gradient. Returns true
+  /// if an operand was made a tensor for that, and `op` is to be tried again.
+  bool raise(linalg::LinalgOp op);
   /// Builds what `match` has found.
   void build(AttentionMatch &match, ElementTracer &tracer);
 
@@ -526,37 +437,47 @@ void RaiseToAttnPass::build(AttentionMatch &match, ElementTracer &tracer) {
   }
   for (const auto &[op, why] : misses)
     gradientReasons.insert({op, why});
-  Raised forward = ::build(match, tracer.getNumDims(), place, hasGradient);
+  Raised forward = ::build(match, tracer, place, hasGradient);
   if (hasGradient)
     buildGradient(match, gradient, forward, gradientPlace);
 }
 
-void RaiseToAttnPass::raise(linalg::LinalgOp op) {
-  std::string reason;
-  // Heads that are merged with batches first: the other attempt takes each of
-  // them for a batch, and does not see which of them share keys.
-  SmallVector<int64_t> attempts = {findMergedHeads(op), 0};
-  for (int64_t mergedHeads : ArrayRef(attempts).drop_front(!attempts[0])) {
-    SmallVector<int64_t> sizes = getAttentionSizes(op, mergedHeads);
+bool RaiseToAttnPass::raise(linalg::LinalgOp op) {
+  std::string reasons[2];
+  ElementTracer zeros(&getContext(), {});
+  for (const LoopReading &reading : getLoopReadings(op, zeros)) {
+    SmallVector<int64_t> sizes = getAttentionSizes(op, reading);
     sizes.append(kGradientDims, ShapedType::kDynamic);
     ElementTracer tracer(&getContext(), sizes);
     AttentionMatch match;
-    if (!matchAttention(op, tracer, mergedHeads, match, reason))
-      continue;
-    reason = checkOperands(match);
-    if (reason.empty())
-      return build(match, tracer);
+    match.reading = reading;
+    std::string &reason = reasons[reading.isSwapped];
+    if (matchAttention(op, tracer, match, reason)) {
+      reason = checkOperands(match);
+      if (reason.empty()) {
+        build(match, tracer);
+        return false;
+      }
+    }
+    if (match.fusedProduct) {
+      outlineFactor(match.fusedProduct, match.fusedFactor);
+      return true;
+    }
   }
-  if (!reason.empty())
-    reasons.insert({op, reason});
+  for (const std::string &reason : reasons)
+    if (!reason.empty()) {
+      this->reasons.insert({op, reason});
+      break;
+    }
+  return false;
 }
 
 void RaiseToAttnPass::runOnOperation() {
   SmallVector<linalg::LinalgOp> ops;
   getOperation()->walk([&](linalg::LinalgOp op) { ops.push_back(op); });
   for (linalg::LinalgOp op : ops)
-    if (!raised.contains(op))
-      raise(op);
+    while (!raised.contains(op) && raise(op))
+      ;
   // A product of the gradient may look like attention that ends in it.
   for (const auto &[op, reason] : gradientReasons)
     if (!raised.contains(op))

@@ -11,6 +11,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/SaveAndRestore.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace fa4::attn;
@@ -24,6 +26,10 @@ std::optional<double> Element::getConstant() const {
     return std::nullopt;
   if (auto number = dyn_cast<FloatAttr>(constant))
     return number.getValueAsDouble();
+  if (auto integer = dyn_cast<IntegerAttr>(constant);
+      integer && integer.getValue().getBitWidth() <= 64)
+    return type.isInteger(1) ? double(!integer.getValue().isZero())
+                             : double(integer.getValue().getSExtValue());
   return std::nullopt;
 }
 
@@ -39,8 +45,7 @@ bool fa4::attn::isEqual(ElementRef a, ElementRef b) {
       a->indices != b->indices || a->constant != b->constant ||
       a->args.size() != b->args.size())
     return false;
-  if (a->op && (a->op->getName() != b->op->getName() ||
-                a->op->getAttrDictionary() != b->op->getAttrDictionary()))
+  if (a->op != b->op || a->attributes != b->attributes)
     return false;
   return llvm::all_of(llvm::zip(a->args, b->args), [](auto pair) {
     return isEqual(std::get<0>(pair), std::get<1>(pair));
@@ -51,6 +56,44 @@ ElementRef fa4::attn::skipCasts(ElementRef element) {
   while (element->isa<arith::ExtFOp>() || element->isa<arith::TruncFOp>())
     element = element->args.front();
   return element;
+}
+
+std::pair<ElementRef, double> fa4::attn::splitFactor(ElementRef element) {
+  double factor = 1;
+  while (true) {
+    element = skipCasts(element);
+    std::optional<double> number;
+    unsigned rest = 0;
+    if (element->isa<arith::MulFOp>()) {
+      rest = element->args[0]->getConstant() ? 1 : 0;
+      number = element->args[1 - rest]->getConstant();
+    } else if (element->isa<arith::DivFOp>()) {
+      number = element->args[1]->getConstant();
+      if (number)
+        number = 1 / *number;
+    } else if (element->isa<arith::NegFOp>()) {
+      number = -1;
+    }
+    if (!number || *number == 0 || !std::isfinite(*number))
+      return {element, factor};
+    factor *= *number;
+    element = element->args[rest];
+  }
+}
+
+bool fa4::attn::contains(ElementRef element,
+                         llvm::function_ref<bool(ElementRef)> isIt) {
+  return isIt(element) || llvm::any_of(element->args, [&](ElementRef arg) {
+           return contains(arg, isIt);
+         });
+}
+
+bool fa4::attn::dependsOn(ElementRef element, unsigned dim) {
+  return contains(element, [&](ElementRef each) {
+    return llvm::any_of(each->indices, [&](AffineExpr index) {
+      return index.isFunctionOfDim(dim);
+    });
+  });
 }
 
 void fa4::attn::walk(ElementRef element,
@@ -112,6 +155,10 @@ std::pair<AffineExpr, AffineExpr> ElementTracer::split(AffineExpr sum,
 }
 
 AffineExpr ElementTracer::simplify(AffineExpr expr) {
+  // A dimension with one element has one index.
+  if (auto dim = dyn_cast<AffineDimExpr>(expr);
+      dim && dim.getPosition() < sizes.size() && sizes[dim.getPosition()] == 1)
+    return getAffineConstantExpr(0, context);
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!binary)
     return expr;
@@ -126,7 +173,46 @@ AffineExpr ElementTracer::simplify(AffineExpr expr) {
     if (limit && *limit <= divisor.getValue())
       return isMod ? rest : multiple;
   }
-  return getAffineBinaryOpExpr(expr.getKind(), left, right);
+  return join(getAffineBinaryOpExpr(expr.getKind(), left, right));
+}
+
+AffineExpr ElementTracer::join(AffineExpr sum) {
+  SmallVector<AffineExpr> terms = {sum};
+  // Sums are chains to the left.
+  while (terms.front().getKind() == AffineExprKind::Add) {
+    auto binary = cast<AffineBinaryOpExpr>(terms.front());
+    terms.front() = binary.getLHS();
+    terms.insert(terms.begin() + 1, binary.getRHS());
+  }
+  auto getFactor = [](AffineExpr term) {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(term);
+    auto factor = binary && term.getKind() == AffineExprKind::Mul
+                      ? dyn_cast<AffineConstantExpr>(binary.getRHS())
+                      : AffineConstantExpr();
+    return factor ? std::pair(binary.getLHS(), factor.getValue())
+                  : std::pair(term, int64_t(1));
+  };
+  for (AffineExpr &a : terms)
+    for (AffineExpr &b : terms) {
+      auto [quotient, quotientFactor] = getFactor(a);
+      auto [rest, restFactor] = getFactor(b);
+      if (quotient.getKind() != AffineExprKind::FloorDiv ||
+          rest.getKind() != AffineExprKind::Mod)
+        continue;
+      auto division = cast<AffineBinaryOpExpr>(quotient);
+      auto modulo = cast<AffineBinaryOpExpr>(rest);
+      auto divisor = dyn_cast<AffineConstantExpr>(division.getRHS());
+      if (!divisor || division.getLHS() != modulo.getLHS() ||
+          division.getRHS() != modulo.getRHS() ||
+          quotientFactor != restFactor * divisor.getValue())
+        continue;
+      a = division.getLHS() * restFactor;
+      b = getAffineConstantExpr(0, context);
+    }
+  AffineExpr joined = getAffineConstantExpr(0, context);
+  for (AffineExpr term : terms)
+    joined = joined + term;
+  return joined;
 }
 
 bool fa4::attn::getLoops(OpResult result, ArrayRef<AffineExpr> indices,
@@ -140,6 +226,15 @@ bool fa4::attn::getLoops(OpResult result, ArrayRef<AffineExpr> indices,
   if (!map.isProjectedPermutation(/*allowZeroInResults=*/true))
     return false;
   loops.assign(op.getNumLoops(), AffineExpr());
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
+  unsigned reductions = op.getNumReductionLoops();
+  for (unsigned i = 0; i < loops.size(); ++i)
+    if (kinds[i] == utils::IteratorType::reduction && sizes[i] == 1 &&
+        reductions > 1) {
+      loops[i] = getAffineConstantExpr(0, op.getContext());
+      --reductions;
+    }
   for (auto [place, index] : llvm::zip(map.getResults(), indices))
     if (auto dim = dyn_cast<AffineDimExpr>(place))
       loops[dim.getPosition()] = index;
@@ -154,7 +249,9 @@ ElementRef ElementTracer::traceCollapse(Value source,
                                         ArrayRef<ReassociationIndices> groups,
                                         ArrayRef<AffineExpr> indices) {
   auto type = cast<ShapedType>(source.getType());
-  SmallVector<AffineExpr> inner(type.getRank());
+  // A group without dimensions is of a tensor with one element.
+  SmallVector<AffineExpr> inner(type.getRank(),
+                                getAffineConstantExpr(0, context));
   for (auto [group, index] : llvm::zip(groups, indices)) {
     AffineExpr rest = index;
     // From the innermost dimension on; the outermost one takes what is left.
@@ -162,10 +259,8 @@ ElementRef ElementTracer::traceCollapse(Value source,
         group, [&](int64_t dim) { return type.getDimSize(dim) != 1; });
     for (int64_t dim : llvm::reverse(group)) {
       int64_t size = type.getDimSize(dim);
-      if (size == 1) {
-        inner[dim] = getAffineConstantExpr(0, context);
+      if (size == 1)
         continue;
-      }
       if (--left == 0) {
         inner[dim] = rest;
         continue;
@@ -199,6 +294,24 @@ ElementRef ElementTracer::traceExpand(Value source, ShapedType result,
   return trace(source, outer);
 }
 
+ElementRef ElementTracer::traceSlice(tensor::ExtractSliceOp slice,
+                                     ArrayRef<AffineExpr> indices) {
+  llvm::SmallBitVector dropped = slice.getDroppedDims();
+  SmallVector<AffineExpr> source;
+  unsigned next = 0;
+  for (auto [dim, offset, stride] :
+       llvm::enumerate(slice.getMixedOffsets(), slice.getMixedStrides())) {
+    std::optional<int64_t> start = getConstantIntValue(offset),
+                           step = getConstantIntValue(stride);
+    if (!start || !step)
+      return nullptr;
+    AffineExpr index = dropped[dim] ? getAffineConstantExpr(0, context)
+                                    : indices[next++] * *step;
+    source.push_back(simplify(index + *start));
+  }
+  return trace(slice.getSource(), source);
+}
+
 ElementRef ElementTracer::traceElementwise(linalg::LinalgOp op, OpResult result,
                                            ArrayRef<AffineExpr> indices) {
   SmallVector<AffineExpr> loops;
@@ -214,11 +327,25 @@ ElementRef ElementTracer::traceElementwise(linalg::LinalgOp op, OpResult result,
 static bool isArithmetic(Operation *op) {
   return isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
              op->getDialect()) &&
-         op->getNumResults() == 1 && op->getNumRegions() == 0;
+         op->getNumResults() == 1 && op->getNumRegions() == 0 &&
+         // What these do depends on the type of what they are given.
+         !isa<arith::BitcastOp, arith::ScalingExtFOp, arith::ScalingTruncFOp>(
+             op);
+}
+
+/// The attributes that say what an operation computes.
+static DictionaryAttr getMeaning(Operation *op) {
+  NamedAttrList attributes(op->getAttrs());
+  attributes.erase("fastmath");
+  attributes.erase("overflowFlags");
+  return attributes.getDictionary(op->getContext());
 }
 
 ElementRef ElementTracer::traceScalar(Value value, linalg::LinalgOp op,
                                       ArrayRef<AffineExpr> loops) {
+  llvm::SaveAndRestore deeper(depth, depth + 1);
+  if (depth > kDeepest || elements.size() >= limit)
+    return nullptr;
   Element element;
   element.type = value.getType();
   TypedAttr constant;
@@ -255,20 +382,63 @@ ElementRef ElementTracer::traceScalar(Value value, linalg::LinalgOp op,
     if (!loops[index.getDim()])
       return nullptr;
     element.kind = Element::Index;
-    element.indices = {loops[index.getDim()]};
+    element.indices = {simplify(loops[index.getDim()])};
+    return add(element);
+  }
+  if (auto extract = dyn_cast<tensor::ExtractOp>(definition)) {
+    SmallVector<AffineExpr> indices;
+    for (Value index : extract.getIndices()) {
+      element.args.push_back(traceScalar(index, op, loops));
+      if (!element.args.back())
+        return nullptr;
+      if (element.args.back()->kind == Element::Index)
+        indices.push_back(element.args.back()->indices.front());
+    }
+    if (indices.size() == element.args.size())
+      return trace(extract.getTensor(), indices);
+    element.kind = Element::Gather;
+    element.value = extract.getTensor();
     return add(element);
   }
   if (!isArithmetic(definition))
     return nullptr;
-  element.kind = Element::Apply;
-  element.op = definition;
+  SmallVector<ElementRef> args;
   for (Value operand : definition->getOperands()) {
-    ElementRef arg = traceScalar(operand, op, loops);
-    if (!arg)
+    args.push_back(traceScalar(operand, op, loops));
+    if (!args.back())
       return nullptr;
-    element.args.push_back(arg);
   }
-  return add(element);
+  return apply(definition->getName(), getMeaning(definition), value.getType(),
+               args);
+}
+
+ElementRef ElementTracer::traceCount(DenseElementsAttr numbers,
+                                     ArrayRef<AffineExpr> indices) {
+  constexpr int64_t most = 1 << 20;
+  ShapedType type = numbers.getType();
+  auto isLong = [](int64_t size) { return size != 1; };
+  if (!type.getElementType().isInteger() || type.getNumElements() > most ||
+      llvm::count_if(type.getShape(), isLong) != 1)
+    return nullptr;
+  auto values = numbers.getValues<APInt>();
+  std::optional<int64_t> first = (*values.begin()).trySExtValue();
+  std::optional<int64_t> second = (*(values.begin() + 1)).trySExtValue();
+  if (!first || !second || !llvm::isInt<31>(*first) ||
+      !llvm::isInt<31>(*second))
+    return nullptr;
+  int64_t next = *first, step = *second - *first;
+  for (const APInt &value : values) {
+    if (value.trySExtValue() != next || !llvm::isInt<31>(next))
+      return nullptr;
+    next += step;
+  }
+  unsigned dim =
+      llvm::find_if(type.getShape(), isLong) - type.getShape().begin();
+  Element count;
+  count.kind = Element::Index;
+  count.type = IndexType::get(context);
+  count.indices = {simplify(indices[dim] * step + *first)};
+  return apply<arith::IndexCastOp>(type.getElementType(), {add(count)});
 }
 
 ElementRef ElementTracer::traceDefinition(Operation *definition,
@@ -282,6 +452,8 @@ ElementRef ElementTracer::traceDefinition(Operation *definition,
     element.constant = dense.getSplatValue<TypedAttr>();
     return add(element);
   }
+  if (dense)
+    return traceCount(dense, indices);
   if (auto op = dyn_cast<linalg::LinalgOp>(definition))
     return traceElementwise(op, result, indices);
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(definition))
@@ -290,38 +462,46 @@ ElementRef ElementTracer::traceDefinition(Operation *definition,
   if (auto expand = dyn_cast<tensor::ExpandShapeOp>(definition))
     return traceExpand(expand.getSrc(), expand.getResultType(),
                        expand.getReassociationIndices(), indices);
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(definition))
+    return traceSlice(slice, indices);
   if (auto cast = dyn_cast<tensor::CastOp>(definition))
     if (isa<RankedTensorType>(cast.getSource().getType()))
       return trace(cast.getSource(), indices);
   if (!isArithmetic(definition) ||
       !OpTrait::hasElementwiseMappableTraits(definition))
     return nullptr;
-  element.kind = Element::Apply;
-  element.op = definition;
+  SmallVector<ElementRef> args;
   for (Value operand : definition->getOperands()) {
     if (isa<RankedTensorType>(operand.getType())) {
-      element.args.push_back(trace(operand, indices));
+      args.push_back(trace(operand, indices));
       continue;
     }
     Element scalar;
     scalar.kind = Element::Scalar;
     scalar.type = operand.getType();
     scalar.value = operand;
-    element.args.push_back(add(scalar));
+    args.push_back(add(scalar));
   }
-  return add(element);
+  return apply(definition->getName(), getMeaning(definition), element.type,
+               args);
 }
 
 ElementRef ElementTracer::trace(Value tensor, ArrayRef<AffineExpr> indices) {
+  llvm::SaveAndRestore deeper(depth, depth + 1);
+  Place place = {tensor, SmallVector<AffineExpr>(indices)};
   // What is used several times is in the expression several times.
   auto result = dyn_cast<OpResult>(tensor);
-  if (result && elements.size() < limit)
+  if (result && elements.size() < limit && depth <= kDeepest)
     if (ElementRef element =
-            traceDefinition(result.getOwner(), result, indices))
+            traceDefinition(result.getOwner(), result, indices)) {
+      element->places.push_back(place);
       return element;
+    }
   Element leaf;
   leaf.type = cast<ShapedType>(tensor.getType()).getElementType();
   leaf.value = tensor;
-  leaf.indices.assign(indices.begin(), indices.end());
+  for (AffineExpr index : indices)
+    leaf.indices.push_back(simplify(index));
+  leaf.places.push_back(place);
   return add(leaf);
 }

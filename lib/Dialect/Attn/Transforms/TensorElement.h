@@ -18,10 +18,17 @@
 #define FA4_LIB_DIALECT_ATTN_TRANSFORMS_TENSORELEMENT_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AffineExpr.h"
 #include <deque>
 
 namespace fa4::attn {
+
+/// An element of a tensor.
+struct Place {
+  mlir::Value tensor;
+  llvm::SmallVector<mlir::AffineExpr> indices;
+};
 
 /// A node of the expression.
 struct Element {
@@ -31,20 +38,28 @@ struct Element {
     Index,    ///< The number `indices[0]`.
     Scalar,   ///< `value`, which is no tensor.
     Constant, ///< `constant`.
+    Gather,   ///< `value` at the indices `args`.
   };
   Kind kind = Leaf;
   mlir::Type type; ///< Of the element.
   mlir::Value value;
   llvm::SmallVector<mlir::AffineExpr> indices;
-  mlir::Operation *op = nullptr;
+  /// Of Apply: the operation and its attributes, without flags that only allow
+  /// to compute it in another way (`fastmath`, `overflowFlags`).
+  std::optional<mlir::OperationName> op;
+  mlir::DictionaryAttr attributes;
   llvm::SmallVector<const Element *> args;
   mlir::TypedAttr constant;
+  /// The tensors that hold this number, and where: of a leaf the tensor itself
+  /// first, then reshapes and transposes of it; of an operation its result
+  /// first. Empty if the number is computed inside of another operation.
+  mutable llvm::SmallVector<Place, 1> places;
 
   /// The node is the operation `Op`.
   template <typename Op> bool isa() const {
-    return kind == Apply && llvm::isa<Op>(op);
+    return kind == Apply && op->getTypeID() == mlir::TypeID::get<Op>();
   }
-  /// The node is a number of this value.
+  /// The node is a number of this value; true is 1, and false 0.
   bool isConstant(double number) const;
   std::optional<double> getConstant() const;
 };
@@ -56,6 +71,17 @@ bool isEqual(ElementRef a, ElementRef b);
 
 /// The node below conversions between floating-point types.
 ElementRef skipCasts(ElementRef element);
+
+/// An expression without the constant factors and the conversions around it,
+/// and the product of those factors.
+std::pair<ElementRef, double> splitFactor(ElementRef element);
+
+/// Whether an expression, or one that it is made of, is one for which `isIt`
+/// holds.
+bool contains(ElementRef element, llvm::function_ref<bool(ElementRef)> isIt);
+
+/// Whether a dimension is part of an index of an expression's elements.
+bool dependsOn(ElementRef element, unsigned dim);
 
 /// Calls `visit` on all nodes.
 void walk(ElementRef element, llvm::function_ref<void(ElementRef)> visit);
@@ -80,18 +106,40 @@ public:
   /// traced from here on does not count with what was traced before.
   void startAnew() { limit = elements.size() + kMost; }
 
+  /// The operation on `args`, or what is known to be the same: operations on
+  /// constants are computed, those that do nothing are left out, and of several
+  /// ways to write something there is one.
+  ElementRef apply(mlir::OperationName op, mlir::DictionaryAttr attributes,
+                   mlir::Type type, llvm::ArrayRef<ElementRef> args);
+  template <typename Op>
+  ElementRef apply(mlir::Type type, llvm::ArrayRef<ElementRef> args) {
+    return apply(mlir::OperationName(Op::getOperationName(), context), {}, type,
+                 args);
+  }
+  ElementRef constant(mlir::TypedAttr number);
+  ElementRef constant(mlir::Type type, double number) {
+    return constant(mlir::FloatAttr::get(type, number));
+  }
+
   /// Says how large a dimension is that was not known.
   void setSize(unsigned dim, int64_t size) { sizes[dim] = size; }
+  mlir::MLIRContext *getContext() const { return context; }
   unsigned getNumDims() const { return sizes.size(); }
 
   /// Divisions and remainders are resolved where sizes say how they end.
   mlir::AffineExpr simplify(mlir::AffineExpr expr);
+  /// The size of a dimension; ShapedType::kDynamic if it is not known.
+  int64_t getSize(unsigned dim) const { return sizes[dim]; }
 
 private:
-  ElementRef add(Element element) {
+  Element *add(Element element) {
     elements.push_back(std::move(element));
     return &elements.back();
   }
+  /// What `apply` may give instead of the operation; null if there is nothing.
+  ElementRef fold(mlir::OperationName op, mlir::Type type,
+                  llvm::ArrayRef<ElementRef> args);
+  ElementRef foldLogic(mlir::OperationName op, llvm::ArrayRef<ElementRef> args);
   ElementRef traceDefinition(mlir::Operation *definition, mlir::OpResult result,
                              llvm::ArrayRef<mlir::AffineExpr> indices);
   ElementRef traceElementwise(mlir::linalg::LinalgOp op, mlir::OpResult result,
@@ -102,6 +150,11 @@ private:
   ElementRef traceExpand(mlir::Value source, mlir::ShapedType result,
                          llvm::ArrayRef<mlir::ReassociationIndices> groups,
                          llvm::ArrayRef<mlir::AffineExpr> indices);
+  /// An element of a constant that counts in steps: 0, 1, 2, ...
+  ElementRef traceCount(mlir::DenseElementsAttr numbers,
+                        llvm::ArrayRef<mlir::AffineExpr> indices);
+  ElementRef traceSlice(mlir::tensor::ExtractSliceOp slice,
+                        llvm::ArrayRef<mlir::AffineExpr> indices);
   /// Splits a sum into what is a multiple of `divisor`, divided by it, and the
   /// rest.
   std::pair<mlir::AffineExpr, mlir::AffineExpr> split(mlir::AffineExpr sum,
@@ -109,17 +162,23 @@ private:
   /// The smallest number that `expr`, which is never negative, does not reach;
   /// nothing if that is not known.
   std::optional<int64_t> getLimit(mlir::AffineExpr expr);
+  /// Joins what a division has taken apart: (x floordiv c) * c + x mod c.
+  mlir::AffineExpr join(mlir::AffineExpr sum);
 
   mlir::MLIRContext *context;
   llvm::SmallVector<int64_t> sizes;
   std::deque<Element> elements;
+  /// Of the size and of the depth of expressions: what follows them recurses.
   static constexpr size_t kMost = 10000;
+  static constexpr unsigned kDeepest = 500;
   size_t limit = kMost;
+  unsigned depth = 0;
 };
 
 /// The indices of the loops of an operation in which it writes the element of
 /// `result`, one of its results, at `indices`; null for loops that this does
-/// not say. False if the result's map is no projected permutation.
+/// not say, unless they have one iteration. False if the result's map is no
+/// projected permutation.
 bool getLoops(mlir::OpResult result, llvm::ArrayRef<mlir::AffineExpr> indices,
               llvm::SmallVectorImpl<mlir::AffineExpr> &loops);
 

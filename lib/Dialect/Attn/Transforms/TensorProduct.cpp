@@ -8,6 +8,7 @@
 
 #include "TensorProduct.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace fa4::attn;
@@ -15,21 +16,33 @@ using namespace fa4::attn;
 std::optional<unsigned> fa4::attn::getReduction(linalg::LinalgOp op) {
   SmallVector<unsigned> loops;
   op.getReductionDims(loops);
-  if (loops.size() != 1 || op.getNumParallelLoops() + 1 != op.getNumLoops() ||
+  if (loops.empty() ||
+      op.getNumParallelLoops() + loops.size() != op.getNumLoops() ||
       int64_t(op->getNumResults()) != op.getNumDpsInits())
     return std::nullopt;
-  return loops.front();
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  SmallVector<unsigned> longer = llvm::filter_to_vector(
+      loops, [&](unsigned loop) { return sizes[loop] != 1; });
+  if (longer.size() > 1)
+    return std::nullopt;
+  return longer.empty() ? loops.back() : longer.front();
 }
 
 /// Whether a value in the body of `op` depends on what has been accumulated.
 static bool dependsOnSums(Value value, linalg::LinalgOp op) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return llvm::is_contained(op.getRegionOutputArgs(), argument);
-  Operation *definition = value.getDefiningOp();
-  return definition->getBlock() == op.getBlock() &&
-         llvm::any_of(definition->getOperands(), [&](Value operand) {
-           return dependsOnSums(operand, op);
-         });
+  SmallVector<Value> open = {value};
+  llvm::SmallPtrSet<Value, 8> seen;
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    if (llvm::is_contained(op.getRegionOutputArgs(), next))
+      return true;
+    Operation *definition = next.getDefiningOp();
+    if (definition && definition->getBlock() == op.getBlock())
+      llvm::append_range(open, definition->getOperands());
+  }
+  return false;
 }
 
 /// Returns the operation that adds to the accumulator of a result, and the
@@ -54,45 +67,61 @@ static Value skipExtensions(Value value) {
   return value;
 }
 
-std::optional<std::pair<OpOperand *, OpOperand *>>
+llvm::SmallBitVector fa4::attn::getUsedLoops(linalg::LinalgOp op,
+                                             Value number) {
+  llvm::SmallBitVector loops(op.getNumLoops());
+  SmallVector<Value> open = {number};
+  llvm::SmallPtrSet<Value, 8> seen;
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(next)) {
+      if (argument.getOwner() != op.getBlock())
+        continue;
+      AffineMap map =
+          op.getMatchingIndexingMap(&op->getOpOperand(argument.getArgNumber()));
+      for (unsigned i = 0; i < op.getNumLoops(); ++i)
+        if (map.isFunctionOfDim(i))
+          loops.set(i);
+      continue;
+    }
+    Operation *definition = next.getDefiningOp();
+    if (definition->getBlock() != op.getBlock())
+      continue;
+    if (auto index = dyn_cast<linalg::IndexOp>(definition))
+      loops.set(index.getDim());
+    llvm::append_range(open, definition->getOperands());
+  }
+  return loops;
+}
+
+std::optional<std::pair<Value, Value>>
 fa4::attn::getFactors(linalg::LinalgOp op, ElementTracer &tracer) {
-  if (!getReduction(op) || op.getNumDpsInputs() != 2 ||
+  if (!op.hasPureTensorSemantics() || !getReduction(op) ||
       op->getNumResults() != 1)
     return std::nullopt;
   AffineMap result = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (!result.isProjectedPermutation() ||
-      result.getNumResults() + 1 != op.getNumLoops())
+      result.getNumResults() != op.getNumParallelLoops())
     return std::nullopt;
   auto [combiner, added] = getCombiner(op, 0);
   if (!isa_and_nonnull<arith::AddFOp>(combiner))
     return std::nullopt;
-  auto product = added.getDefiningOp<arith::MulFOp>();
-  if (!product)
+  auto product = skipExtensions(added).getDefiningOp<arith::MulFOp>();
+  if (!product || product->getBlock() != op.getBlock())
     return std::nullopt;
-  OpOperand *factors[2];
-  for (unsigned i : {0u, 1u}) {
-    auto argument =
-        dyn_cast<BlockArgument>(skipExtensions(product->getOperand(i)));
-    if (!argument || argument.getOwner() != op.getBlock() ||
-        argument.getArgNumber() > 1)
-      return std::nullopt;
-    factors[i] = &op->getOpOperand(argument.getArgNumber());
-  }
+  std::pair<Value, Value> factors = {product.getLhs(), product.getRhs()};
+  llvm::SmallBitVector left = getUsedLoops(op, factors.first),
+                       right = getUsedLoops(op, factors.second);
+  if (!left.test(right) && !right.test(left))
+    return std::nullopt;
   Value init = op.getDpsInitOperand(0)->get();
   SmallVector<AffineExpr> anywhere(cast<ShapedType>(init.getType()).getRank(),
                                    getAffineConstantExpr(0, op.getContext()));
-  if (factors[0] == factors[1] || !tracer.trace(init, anywhere)->isConstant(0))
+  if (!tracer.trace(init, anywhere)->isConstant(0))
     return std::nullopt;
-  return std::pair(factors[0], factors[1]);
-}
-
-ElementRef fa4::attn::traceOperand(linalg::LinalgOp op, OpOperand *operand,
-                                   ArrayRef<AffineExpr> loops,
-                                   ElementTracer &tracer) {
-  SmallVector<AffineExpr> indices;
-  for (AffineExpr index : op.getMatchingIndexingMap(operand).getResults())
-    indices.push_back(tracer.simplify(index.replaceDims(loops)));
-  return tracer.trace(operand->get(), indices);
+  return factors;
 }
 
 ElementRef fa4::attn::getReduced(ElementRef leaf, AffineExpr reduced,

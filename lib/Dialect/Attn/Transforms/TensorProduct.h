@@ -14,19 +14,21 @@
 namespace fa4::attn {
 
 /// Returns the loop over which `op` reduces, if there is one, and only one.
+/// Those with one iteration do not count beside others.
 std::optional<unsigned> getReduction(mlir::linalg::LinalgOp op);
 
-/// Returns the two operands whose products `op` adds up, beginning with zero.
-std::optional<std::pair<mlir::OpOperand *, mlir::OpOperand *>>
+/// Returns the two numbers in the body of `op` whose products it adds up,
+/// beginning with zero. Each must depend on a loop that the other one does not
+/// depend on, so that this is a product of matrices.
+std::optional<std::pair<mlir::Value, mlir::Value>>
 getFactors(mlir::linalg::LinalgOp op, ElementTracer &tracer);
 
 /// The element is one of a product of matrices.
 bool isProduct(ElementRef element, ElementTracer &tracer);
 
-/// The element of an operand that the iteration `loops` of `op` uses.
-ElementRef traceOperand(mlir::linalg::LinalgOp op, mlir::OpOperand *operand,
-                        llvm::ArrayRef<mlir::AffineExpr> loops,
-                        ElementTracer &tracer);
+/// The loops of `op` on which a number in its body depends.
+llvm::SmallBitVector getUsedLoops(mlir::linalg::LinalgOp op,
+                                  mlir::Value number);
 
 /// Returns what `leaf` is the sum (or the largest) of, for the iteration
 /// `reduced`, where the operation that combines numbers is one for which `isIt`

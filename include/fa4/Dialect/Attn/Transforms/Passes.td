@@ -143,15 +143,25 @@ def RaiseToAttn : FA4_Pass<"raise-to-attn"> {
       dimensions, no, one or two batch dimensions, or batch and heads in one
       (`tensor.collapse_shape`, with a static number of heads);
     - whether the softmax is `linalg.softmax` or a maximum, a difference, an exponential,
-      a sum and a quotient; whether that divides before or behind the second product;
-    - whether elementwise work is fused, in operations of its own, or in `arith` and `math` on
-      tensors; whether heads of keys and values are shared by an indexing map or a broadcast.
+      a sum and a quotient, to the base e or 2, or exp(s - logsumexp(s)); whether that divides
+      before or behind the second product, and whether it gives zeros to rows of -inf, as
+      PyTorch's does;
+    - whether elementwise work is fused (into the products, too), in operations of its own, or in
+      `arith` and `math` on tensors; whether heads of keys and values are shared by an indexing
+      map, a broadcast, or a dimension of groups, as JAX does.
+
+    What computes q, k or v, element by element, stays in front of the op, which takes the
+    result: a RoPE, a bias. Constant factors of q and k become a part of `scale`, and of
+    the tensors that hold an operand the op takes one of the narrowest type that all three are in.
+    Reshapes of the result and its rounding to a narrower type become a part of the op.
 
     What is done with the scores becomes a `score_mod`: a bias, a soft cap, ALiBi. A constant
     factor becomes `scale`. `select(c, x, -inf)` and the addition of `select(c, 0, -inf)` become
-    a `mask_mod`, of which `canonicalize` makes a causal or window mask. A mask with a
-    finite number instead of -inf stays in the `score_mod`, as a row of which all is hidden would
-    tell the two apart. Other tensors become captures.
+    a `mask_mod`, of which `canonicalize` makes a causal or window mask. A number of at most
+    -1e30 is -inf where sizes are static and the pass sees that each query sees a key; otherwise
+    a finite number stays in the `score_mod`, as a row of which all is hidden would tell the two
+    apart. Integers of 64 bits become i32 where the sizes of tensors say that they fit. Other
+    tensors become captures.
 
     What the op computes is what was written, but for rounding (sums and scores are as if in
     f32) and for a row that sees no key: attn.sdpa gives zeros there, a softmax NaN.
