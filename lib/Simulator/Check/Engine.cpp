@@ -52,15 +52,6 @@ uint32_t Engine::newComponent(ComponentKind kind, uint32_t thread,
 // Releasing and acquiring
 //===----------------------------------------------------------------------===//
 
-bool Engine::knows(const WarpState &state, unsigned lane, uint32_t component,
-                   uint32_t step) const {
-  return component == state.firstThread + lane ||
-         state.common.happened.get(component) >= step ||
-         (state.own[lane] &&
-          state.own[lane]->happened.get(component) >= step) ||
-         state.steps[lane].get(component) >= step;
-}
-
 /// Returns the lane's own view, for a change that does not concern other lanes.
 View &Engine::ownView(WarpState &state, unsigned lane) {
   ViewRef &own = state.own[lane];

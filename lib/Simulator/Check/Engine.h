@@ -51,9 +51,9 @@ public:
   std::unique_ptr<ClusterChecker> beginCluster(Cluster &cluster) override;
   void finish() override {}
 
-  /// Returns the shadow of the allocation that holds `address`, or null outside
-  /// of any.
-  Shadow *shadowOf(uint64_t address, const Allocation *&allocation);
+  /// Returns the shadow of an allocation, or null if it came after the launch
+  /// began.
+  Shadow *shadowOf(const Allocation &allocation);
   uint32_t addSite(const SiteInfo &site);
   /// The reference stays valid as long as the checker.
   const SiteInfo &siteInfo(uint32_t id);
@@ -103,6 +103,10 @@ public:
       if (c == component)
         return s;
     return 0;
+  }
+  bool empty() const { return entries.empty(); }
+  bool operator==(const OwnSteps &other) const {
+    return entries == other.entries;
   }
   void raiseIn(Clock &clock) const {
     for (const auto &[c, s] : entries)
@@ -297,6 +301,14 @@ struct Agent {
   std::unique_ptr<View> snapshot;
 };
 
+/// What a cell stands for.
+struct Place {
+  Shadow &shadow;
+  size_t byte; ///< In the range of the shadow.
+  unsigned bytes;
+  uint64_t address; ///< As reports want it.
+};
+
 /// The access that is being examined.
 struct Access {
   WarpState *warp;
@@ -324,10 +336,10 @@ struct Access {
   /// An MMA reads a row of A of which nothing has been written.
   bool ofUnusedRow = false;
   bool ofCta = false; ///< A strong access of the scope .cta.
-  uint32_t value = 0; ///< Of the cell under examination.
   bool writes() const { return kind != AccessKind::Read; }
 };
 constexpr MemSpace tensorSpace = MemSpace::Param;
+constexpr unsigned tensorLanes = 128, tensorColumns = 512;
 
 class Engine : public ClusterChecker {
 public:
@@ -410,7 +422,13 @@ private:
   void observe(WarpState &state, LaneMask mask, const View &source);
   View &ownView(WarpState &state, unsigned lane);
   bool knows(const WarpState &state, unsigned lane, uint32_t component,
-             uint32_t step) const;
+             uint32_t step) const {
+    return component == state.firstThread + lane ||
+           state.common.happened.get(component) >= step ||
+           (state.own[lane] &&
+            state.own[lane]->happened.get(component) >= step) ||
+           state.steps[lane].get(component) >= step;
+  }
   /// Calls `join`, which adds to `target`, what threads of another CTA will
   /// acquire, but for the stores of the warp's CTA to other CTAs' shared
   /// memory: a release of the scope .cta does not tell them of these.
@@ -447,7 +465,17 @@ private:
   uint32_t siteOf(const Warp &warp, const Inst &inst, AccessKind kind,
                   Proxy proxy, bool strong, bool ofCta = false);
   uint32_t full(uint32_t component) const { return clusterBits | component; }
-  bool isOrdered(const Access &access, const Stamp &earlier) const;
+  bool isOrdered(const Access &access, const Stamp &earlier) const {
+    uint32_t component = earlier.component & 0xFFFF;
+    if (earlier.component == access.stamp.component && access.ordered)
+      return true;
+    if ((earlier.component ^ clusterBits) >> 16)
+      return isOtherOrdered(earlier);
+    return knows(*access.warp, access.lane, component, earlier.step) ||
+           (access.space == tensorSpace && hasMet(access, earlier));
+  }
+  /// The same of an earlier access of another cluster.
+  bool isOtherOrdered(const Stamp &earlier) const;
   /// True if any lane of the access's warp knows the earlier one.
   bool warpKnows(const Access &access, const Stamp &earlier) const;
   /// True if the thread has met, by relaxed arrivals and waits, one that knew
@@ -460,29 +488,77 @@ private:
   bool isTensorFenced(const Access &access, const Stamp &earlier) const;
   void accessOther(Access &access, uint32_t address);
   void sharedRange(Access &access, uint32_t address, uint32_t bytes);
-  void globalRange(Access &access, uint64_t address, uint64_t bytes);
+  /// The shadow that consecutive ranges of global memory are in, locked.
+  struct OpenShadow {
+    const Allocation *allocation = nullptr;
+    Shadow *shadow = nullptr;
+    std::unique_lock<std::mutex> lock;
+  };
+  void openShadow(OpenShadow &open, uint64_t address);
+  void openOtherShadow(OpenShadow &open, uint64_t address);
+  void globalRange(Access &access, uint64_t address, uint64_t bytes,
+                   OpenShadow &open);
   void tensorRange(Access &access, const TensorRange &range);
   /// Reports an access of a programmatic launch that may come before the end of
   /// the launches in front of it.
   void checkLaunchesAwaited(const Access &access, uint64_t address);
+  /// How an access and an earlier one of the same place are ordered.
+  enum class Order : uint8_t {
+    InOrder,
+    UnorderedReduction,
+    Unordered,
+    NoProxyFence,
+    NoTensorFence
+  };
+  Order orderOf(const Access &access, const Stamp &earlier);
+  /// Turns to another lane of the warp that does the access.
+  void turnToLane(Access &access, unsigned lane);
+
+  //===--- Cells (EngineCells.cpp) ----------------------------------------===//
+  /// Compares the access with those before it, and records it.
   void cells(Access &access, Shadow &shadow, size_t byte, size_t bytes,
              uint64_t base);
-  void cell(Access &access, Shadow &shadow, Cell &cell, uint64_t address);
+  /// The same of a read, if there is nothing to report, and there are cells for
+  /// the words or bytes that it covers. Otherwise returns false; some of it may
+  /// have been recorded then.
+  bool readQuietly(Access &access, Shadow &shadow, size_t byte, size_t bytes);
+  bool readCells(Access &access, Shadow &shadow, Cell *cells, size_t count);
+  void words(Access &access, Shadow &shadow, Cell *words, size_t byte,
+             size_t end, uint64_t base);
+  void cell(Access &access, Cell &cell, const Place &place);
+  /// Whether nothing about the access is to be reported, whichever part of the
+  /// cell's place it is.
+  bool isQuiet(Access &access, Shadow &shadow, const Cell &cell);
+  bool isQuietAfter(Access &access, const Stamp &earlier, unsigned slot) {
+    if (earlier == access.inOrder[slot])
+      return true;
+    if (orderOf(access, earlier) != Order::InOrder)
+      return false;
+    access.inOrder[slot] = earlier;
+    return true;
+  }
+  bool readsUnwritten(const Access &access) const {
+    return (access.kind == AccessKind::Read ||
+            access.kind == AccessKind::Atomic) &&
+           access.space != MemSpace::Global && launch.options.uninitialised;
+  }
   /// Compares the access with an earlier one, unless `inOrder[slot]` has it.
   /// `written` is its cell where `earlier` is the last write.
   void against(Access &access, const Stamp &earlier, unsigned slot,
-               uint64_t address, Cell *written = nullptr) {
+               const Place &place, Cell *written = nullptr) {
     if (!(earlier == access.inOrder[slot]) &&
-        isInOrder(access, earlier, address, written))
+        isInOrder(access, earlier, place, written))
       access.inOrder[slot] = earlier;
   }
+  void addRead(Access &access, Shadow &shadow, Cell &cell);
+  void addFurtherRead(Access &access, Shadow &shadow, Stamp &read);
   /// Reports a race of the access with `earlier` unless something orders them.
-  bool isInOrder(const Access &access, const Stamp &earlier, uint64_t address,
+  bool isInOrder(const Access &access, const Stamp &earlier, const Place &place,
                  Cell *written);
+  bool storesSame(const Access &access, const Stamp &last, const Place &place);
   const char *findMissingProxyFence(const Access &access, const Stamp &earlier,
                                     const SiteInfo &site);
   const SiteInfo &siteInfo(uint32_t id);
-  void addRead(Access &access, Shadow &shadow, Cell &cell);
   void complain(const Access &access, llvm::StringRef kind,
                 llvm::StringRef message, const Stamp *earlier, uint64_t address,
                 Severity severity = Severity::Error);
@@ -570,6 +646,8 @@ private:
   /// The knowledge about other clusters that this cluster has through global
   /// memory.
   llvm::DenseMap<uint32_t, std::unique_ptr<View>> foreign;
+  /// Of global memory, by allocation, as far as they have been asked for.
+  std::vector<Shadow *> globalShadows;
   llvm::DenseMap<uint64_t, uint32_t> siteCache;
   std::vector<const SiteInfo *> knownSites; ///< By id.
   llvm::DenseSet<uint64_t> reported;

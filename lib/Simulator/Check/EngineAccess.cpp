@@ -8,7 +8,6 @@
 #include "Engine.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <cstring>
 
 using namespace fa4::sim;
 using llvm::formatv;
@@ -17,17 +16,10 @@ using llvm::formatv;
 // Order of two accesses
 //===----------------------------------------------------------------------===//
 
-bool Engine::isOrdered(const Access &access, const Stamp &earlier) const {
-  if (earlier.component == access.stamp.component && access.ordered)
-    return true;
-  uint32_t component = earlier.component & 0xFFFF;
-  if ((earlier.component ^ clusterBits) >> 16) {
-    auto it = foreign.find(earlier.component >> 16);
-    return it != foreign.end() &&
-           it->second->happened.get(component) >= earlier.step;
-  }
-  return knows(*access.warp, access.lane, component, earlier.step) ||
-         (access.space == tensorSpace && hasMet(access, earlier));
+bool Engine::isOtherOrdered(const Stamp &earlier) const {
+  auto it = foreign.find(earlier.component >> 16);
+  return it != foreign.end() &&
+         it->second->happened.get(earlier.component & 0xFFFF) >= earlier.step;
 }
 
 bool Engine::hasMet(const Access &access, const Stamp &earlier) const {
@@ -88,10 +80,6 @@ bool Engine::isTensorFenced(const Access &access, const Stamp &earlier) const {
           state.own[access.lane]->tensorKnown.get(component) >= earlier.step);
 }
 
-//===----------------------------------------------------------------------===//
-// Cells
-//===----------------------------------------------------------------------===//
-
 /// The sites of the launch are behind a lock, which all clusters share.
 const SiteInfo &Engine::siteInfo(uint32_t id) {
   if (id >= knownSites.size())
@@ -132,171 +120,121 @@ bool Engine::isScopeNarrow(const Access &access,
                      access.warp->warp->cta->id);
 }
 
-bool Engine::isInOrder(const Access &access, const Stamp &earlier,
-                       uint64_t address, Cell *written) {
+Engine::Order Engine::orderOf(const Access &access, const Stamp &earlier) {
+  // What proxies and fences may still lack, generic accesses do not.
+  if (access.proxy == Proxy::Generic && access.space != tensorSpace &&
+      isOrdered(access, earlier))
+    return Order::InOrder;
   const SiteInfo &site = siteInfo(earlier.site);
   bool isNarrow = isScopeNarrow(access, site);
   bool atomics = site.strong && access.strong && !isNarrow;
   bool reductions = site.kind == AccessKind::Reduction &&
                     access.kind == AccessKind::Reduction && !isNarrow;
-  if (reductions && access.inOrderedSums && !isOrdered(access, earlier)) {
+  if (reductions && access.inOrderedSums && !isOrdered(access, earlier))
+    return Order::UnorderedReduction;
+  // The two warps of a pair free columns together.
+  bool frees = access.frees && site.inst->opcode.starts_with("tcgen05.dealloc");
+  if (atomics || reductions || frees)
+    return Order::InOrder;
+  if (!isOrdered(access, earlier) &&
+      !(access.byWarp && warpKnows(access, earlier)))
+    return Order::Unordered;
+  if (findMissingProxyFence(access, earlier, site))
+    return Order::NoProxyFence;
+  if (access.space == tensorSpace && launch.tensorFences &&
+      !isTensorFenced(access, earlier))
+    return Order::NoTensorFence;
+  return Order::InOrder;
+}
+
+/// Whether a generic write stores what the last write of the place has stored.
+bool Engine::storesSame(const Access &access, const Stamp &last,
+                        const Place &place) {
+  const SiteInfo &site = siteInfo(last.site);
+  return site.kind == AccessKind::Write && site.proxy == Proxy::Generic &&
+         place.shadow.hasStored(place.byte, place.bytes,
+                                access.host + place.byte);
+}
+
+bool Engine::isInOrder(const Access &access, const Stamp &earlier,
+                       const Place &place, Cell *written) {
+  if (written && access.host && !isOrdered(access, earlier) &&
+      storesSame(access, earlier, place))
+    return false;
+  Order order = orderOf(access, earlier);
+  if (order == Order::InOrder)
+    return true;
+  const SiteInfo &site = siteInfo(earlier.site);
+  switch (order) {
+  case Order::InOrder:
+    break;
+  case Order::UnorderedReduction:
     complain(access, "unordered-reduction",
              "the sum depends on which of the two comes first, as nothing "
              "orders them, but the manifest says that sums in this tensor are "
              "made in one order: a wait for the turn, or a release behind the "
              "end of the earlier reduction, is missing",
-             &earlier, address);
-    return false;
-  }
-  // The two warps of a pair free columns together.
-  bool frees = access.frees && site.inst->opcode.starts_with("tcgen05.dealloc");
-  if (atomics || reductions || frees)
-    return true;
-  if (!isOrdered(access, earlier) &&
-      !(access.byWarp && warpKnows(access, earlier))) {
-    if (written && access.host && access.kind == AccessKind::Write &&
-        site.kind == AccessKind::Write && site.proxy == Proxy::Generic &&
-        written->value == access.value)
-      return false;
+             &earlier, place.address);
+    break;
+  case Order::Unordered: {
     std::string kind = "race";
     std::string message =
-        isNarrow && site.strong && access.strong
+        isScopeNarrow(access, site) && site.strong && access.strong
             ? "the scope .cta orders and joins accesses of one CTA's threads, "
               "and these are of two: a wider scope is missing"
             : missing(access, earlier, kind);
     Severity severity = severityOf(access, earlier, site, kind, message);
-    complain(access, kind, message, &earlier, address, severity);
+    complain(access, kind, message, &earlier, place.address, severity);
     // Behind the port, the store is complete when the load is.
     if (severity == Severity::Strict && written &&
         access.space == tensorSpace && !access.writes()) {
       written->write.component = access.stamp.component;
       written->write.step = access.stamp.step;
     }
-    return false;
+    break;
   }
-  if (const char *message = findMissingProxyFence(access, earlier, site)) {
+  case Order::NoProxyFence: {
     // CUTLASS's decoding kernels hand the results of cp.async to tcgen05.mma
     // so, and work.
     bool isCpAsync = site.inst->opcode.starts_with("cp.async.") &&
                      !site.inst->opcode.starts_with("cp.async.bulk.");
-    complain(access, "missing-proxy-fence", message, &earlier, address,
-             isCpAsync ? Severity::Strict : Severity::Error);
-    return false;
+    complain(access, "missing-proxy-fence",
+             findMissingProxyFence(access, earlier, site), &earlier,
+             place.address, isCpAsync ? Severity::Strict : Severity::Error);
+    break;
   }
-  if (access.space == tensorSpace && launch.tensorFences &&
-      !isTensorFenced(access, earlier)) {
+  case Order::NoTensorFence:
     complain(access, "missing-tensor-fence",
              "the accesses are ordered, but not their tcgen05 operations: "
              "tcgen05.fence::before_thread_sync before the barrier, or "
              "tcgen05.fence::after_thread_sync behind it, is missing",
-             &earlier, address, Severity::Strict);
-    return false;
+             &earlier, place.address, Severity::Strict);
+    break;
   }
-  return true;
+  return false;
 }
 
-void Engine::addRead(Access &access, Shadow &shadow, Cell &cell) {
-  Stamp &read = cell.read;
-  if (read.component == 0 || read.component == access.stamp.component) {
-    read = access.stamp;
+/// Of what is known to be in order, what another lane knows as well remains.
+void Engine::turnToLane(Access &access, unsigned lane) {
+  if (llvm::all_of(access.inOrder,
+                   [](const Stamp &stamp) { return !stamp.component; })) {
+    access.lane = lane;
     return;
   }
-  if (read.component == Cell::listed) {
-    auto &list = shadow.list(read.step);
-    for (Stamp &stamp : list)
-      if (stamp.component == access.stamp.component) {
-        stamp = access.stamp;
-        return;
-      }
-    if (list.size() > 64)
-      list.erase(
-          std::remove_if(list.begin(), list.end(),
-                         [&](const Stamp &s) { return isOrdered(access, s); }),
-          list.end());
-    list.push_back(access.stamp);
-    return;
-  }
-  // Of reads that are ordered one after the other, only the last one is kept.
-  // In global memory only one read is kept in any case.
-  if (access.space == MemSpace::Global || isOrdered(access, read)) {
-    read = access.stamp;
-    return;
-  }
-  uint32_t index = shadow.makeList();
-  shadow.list(index) = {read, access.stamp};
-  read = {Cell::listed, index, 0};
+  const WarpState &state = *access.warp;
+  bool knowsSame = state.own[lane] == state.own[access.lane] &&
+                   state.steps[lane] == state.steps[access.lane];
+  access.lane = lane;
+  // What a lane has done itself is in order for it alone.
+  uint32_t first = full(state.firstThread);
+  for (Stamp &stamp : access.inOrder)
+    if (!knowsSame || stamp.component - first < warpSize)
+      stamp = {};
 }
 
-void Engine::cell(Access &access, Shadow &shadow, Cell &cell,
-                  uint64_t address) {
-  if (cell.write.component)
-    against(access, cell.write, 0, address, &cell);
-  else if (access.kind == AccessKind::Read || access.kind == AccessKind::Atomic)
-    if (access.space != MemSpace::Global && launch.options.uninitialised)
-      readUnwritten(access, address);
-  if (!access.writes())
-    return addRead(access, shadow, cell);
-  if (!unwritten.empty())
-    writeAfterRead(access, address);
-  if (cell.read.component == Cell::listed) {
-    for (const auto &[place, stamp] :
-         llvm::enumerate(shadow.list(cell.read.step)))
-      against(access, stamp, 1 + place % (access.inOrder.size() - 1), address);
-  } else if (cell.read.component) {
-    against(access, cell.read, 1, address);
-  }
-  shadow.dropReads(cell);
-  cell.write = access.stamp;
-  cell.value = access.value;
-}
-
-void Engine::cells(Access &access, Shadow &shadow, size_t byte, size_t bytes,
-                   uint64_t base) {
-  size_t end = byte + bytes;
-  while (byte < end) {
-    size_t word = byte / 4;
-    size_t next = std::min(end, (word + 1) * 4);
-    Cell &whole = shadow[word];
-    bool full = next - byte == 4;
-    if (full && whole.write.component != Cell::split) {
-      if (access.host)
-        std::memcpy(&access.value, access.host + byte, 4);
-      cell(access, shadow, whole, base + byte);
-      byte = next;
-      continue;
-    }
-    // The access covers some bytes of the word, or the bytes have different
-    // histories.
-    if (whole.write.component != Cell::split) {
-      auto &parts = shadow.bytesOf(word);
-      for (Cell &part : parts) {
-        part = whole;
-        part.value = whole.value >> (&part - parts.data()) * 8 & 0xFF;
-        if (whole.read.component == Cell::listed) {
-          uint32_t index = shadow.makeList();
-          shadow.list(index) = shadow.list(whole.read.step);
-          part.read.step = index;
-        }
-      }
-      shadow.dropReads(whole);
-      whole.write.component = Cell::split;
-    }
-    auto &parts = shadow.bytesOf(word);
-    for (size_t b = byte; b < next; ++b) {
-      if (access.host)
-        access.value = access.host[b];
-      cell(access, shadow, parts[b % 4], base + b);
-    }
-    if (full && access.writes()) {
-      if (access.host)
-        std::memcpy(&whole.value, access.host + byte, 4);
-      whole.write = access.stamp;
-      whole.read = {};
-      shadow.unsplit(word);
-    }
-    byte = next;
-  }
-}
+//===----------------------------------------------------------------------===//
+// Ranges
+//===----------------------------------------------------------------------===//
 
 void Engine::sharedRange(Access &access, uint32_t address, uint32_t bytes) {
   uint32_t rank = address >> sharedRankShift;
@@ -316,7 +254,8 @@ void Engine::sharedRange(Access &access, uint32_t address, uint32_t bytes) {
                             describe(access, access.kind, address));
   if (access.kind == AccessKind::Write && access.proxy == Proxy::Generic)
     access.host = cluster.ctas[rank].shared.data();
-  cells(access, *shadow, offset, bytes, 0);
+  if (access.writes() || !readQuietly(access, *shadow, offset, bytes))
+    cells(access, *shadow, offset, bytes, 0);
 }
 
 void Engine::checkLaunchesAwaited(const Access &access, uint64_t address) {
@@ -331,36 +270,60 @@ void Engine::checkLaunchesAwaited(const Access &access, uint64_t address) {
            nullptr, address);
 }
 
-void Engine::globalRange(Access &access, uint64_t address, uint64_t bytes) {
-  const Allocation *allocation = nullptr;
-  Shadow *shadow = launch.shadowOf(address, allocation);
-  if (!shadow || address + bytes > allocation->address + allocation->bytes)
+inline void Engine::openShadow(OpenShadow &open, uint64_t address) {
+  if (!open.allocation ||
+      address - open.allocation->address >= open.allocation->bytes)
+    openOtherShadow(open, address);
+}
+
+void Engine::openOtherShadow(OpenShadow &open, uint64_t address) {
+  open = {};
+  open.allocation = launch.memory.find(address);
+  if (!open.allocation)
+    return;
+  uint32_t index = open.allocation->index;
+  if (index >= globalShadows.size())
+    globalShadows.resize(index + 1);
+  if (!globalShadows[index])
+    globalShadows[index] = launch.shadowOf(*open.allocation);
+  open.shadow = globalShadows[index];
+  if (open.shadow)
+    open.lock = std::unique_lock<std::mutex>(open.shadow->mutex);
+}
+
+void Engine::globalRange(Access &access, uint64_t address, uint64_t bytes,
+                         OpenShadow &open) {
+  openShadow(open, address);
+  const Allocation *allocation = open.allocation;
+  if (!open.shadow || address + bytes > allocation->address + allocation->bytes)
     return;
   checkLaunchesAwaited(access, address);
   if (access.kind == AccessKind::Write && access.proxy == Proxy::Generic)
     access.host = allocation->data;
   access.inOrderedSums = allocation->ordered;
-  std::lock_guard<std::mutex> lock(shadow->mutex);
-  cells(access, *shadow, address - allocation->address, bytes,
-        allocation->address);
+  size_t offset = address - allocation->address;
+  if (access.writes() || !readQuietly(access, *open.shadow, offset, bytes))
+    cells(access, *open.shadow, offset, bytes, allocation->address);
 }
 
 void Engine::tensorRange(Access &access, const TensorRange &range) {
   auto &shadow = tensor[range.cta];
   if (!shadow)
-    shadow = std::make_unique<Shadow>(128 * 512);
+    shadow = std::make_unique<Shadow>(tensorLanes * tensorColumns);
   access.rank = range.cta;
-  unsigned lanes = std::min<unsigned>(128, range.lane + range.lanes);
-  unsigned columns = std::min<unsigned>(512, range.column + range.columns);
+  unsigned lanes = std::min<unsigned>(tensorLanes, range.lane + range.lanes);
+  unsigned end =
+      std::min<unsigned>(tensorColumns, range.column + range.columns);
+  if (range.column >= end)
+    return;
   bool mayBeUnused = access.proxy == Proxy::Tensor && access.ordered &&
                      access.kind == AccessKind::Read;
+  unsigned columns = end - range.column;
   for (unsigned lane = range.lane; lane < lanes; ++lane) {
-    access.ofUnusedRow = mayBeUnused;
-    for (unsigned c = range.column; access.ofUnusedRow && c < columns; ++c)
-      access.ofUnusedRow = !(*shadow)[lane * 512 + c].write.component;
-    for (unsigned c = range.column; c < columns; ++c)
-      cell(access, *shadow, (*shadow)[lane * 512 + c],
-           uint64_t(lane) << 16 | c);
+    size_t word = lane * tensorColumns + range.column;
+    access.ofUnusedRow = mayBeUnused && shadow->isUnwritten(word, columns);
+    cells(access, *shadow, word * Shadow::wordBytes,
+          columns * Shadow::wordBytes, 0);
   }
 }
 
@@ -433,9 +396,10 @@ void Engine::access(const WarpAccess &event) {
                  event.order.scope == Scope::Cta;
   access.stamp.site = siteOf(*event.warp, *event.inst, event.kind,
                              Proxy::Generic, strong, access.ofCta);
+  OpenShadow open;
+  access.lane = __builtin_ctz(event.mask);
   forEachLane(event.mask, [&](unsigned l) {
-    access.lane = l;
-    access.inOrder = {};
+    turnToLane(access, l);
     access.stamp.component = full(threadOf(state, l));
     access.stamp.step = state.step[l];
     if (event.space == MemSpace::Shared &&
@@ -444,8 +408,9 @@ void Engine::access(const WarpAccess &event) {
     if (event.space == MemSpace::Shared)
       sharedRange(access, event.addresses[l], event.bytes);
     else
-      globalRange(access, event.addresses[l], event.bytes);
+      globalRange(access, event.addresses[l], event.bytes, open);
   });
+  open = {};
   if (strong)
     synchroniseThroughMemory(event, state);
 }

@@ -173,13 +173,14 @@ void Engine::agentAccess(AgentId id, const Actor &issuer, MemSpace space,
     return;
   }
   access.stamp.component = full(component);
+  OpenShadow open;
   for (size_t i = 0; i < count; ++i)
     for (uint32_t row = 0; row < ranges[i].rows; ++row) {
       uint64_t address = ranges[i].address + row * ranges[i].stride;
       if (space == MemSpace::Shared)
         sharedRange(access, address, ranges[i].bytes);
       else
-        globalRange(access, address, ranges[i].bytes);
+        globalRange(access, address, ranges[i].bytes, open);
     }
 }
 
@@ -247,13 +248,9 @@ void Engine::tensorAlloc(const Warp &, const Inst &, Cta &cta, uint32_t column,
                          uint32_t columns) {
   auto &shadow = tensor[cta.rank];
   if (!shadow)
-    shadow = std::make_unique<Shadow>(128 * 512);
-  for (unsigned lane = 0; lane < 128; ++lane)
-    for (unsigned c = column; c < column + columns; ++c) {
-      Cell &cell = (*shadow)[lane * 512 + c];
-      shadow->dropReads(cell);
-      cell = {};
-    }
+    shadow = std::make_unique<Shadow>(tensorLanes * tensorColumns);
+  for (unsigned lane = 0; lane < tensorLanes; ++lane)
+    shadow->clear(lane * tensorColumns + column, columns);
 }
 
 /// Every access to the columns must have happened before they are freed.
@@ -288,10 +285,10 @@ void Engine::tensorAccess(const Warp &warp, const Inst &inst, LaneMask mask,
   Access access{&state, 0, &inst, tensorSpace, kind, Proxy::Tensor, false};
   access.stamp = {full(base), steps,
                   siteOf(warp, inst, kind, Proxy::Tensor, false)};
+  access.lane = count ? ranges[0].thread : 0;
   for (size_t i = 0; i < count; ++i) {
     if (access.lane != ranges[i].thread)
-      access.inOrder = {};
-    access.lane = ranges[i].thread;
+      turnToLane(access, ranges[i].thread);
     tensorRange(access, ranges[i]);
   }
   if (!load)

@@ -44,16 +44,8 @@ public:
         end(first + cta.warps.size() * warpSize) {}
 
   void checkMemory(Shadow &shadow) {
-    for (size_t word = 0; word < shadow.size(); ++word) {
-      const Cell &cell = shadow[word];
-      if (cell.write.component != Cell::split) {
-        checkCell(shadow, cell, word * 4);
-        continue;
-      }
-      const auto &bytes = shadow.bytesOf(word);
-      for (size_t b = 0; b < bytes.size(); ++b)
-        checkCell(shadow, bytes[b], word * 4 + b);
-    }
+    shadow.forEachCell(
+        [&](const Cell &cell, size_t byte) { checkCell(shadow, cell, byte); });
   }
 
   void checkArrivals() {
@@ -94,7 +86,7 @@ private:
     checkAccess(cell.write, byte);
     if (cell.read.component != Cell::listed)
       return checkAccess(cell.read, byte);
-    for (const Stamp &stamp : shadow.list(cell.read.step))
+    for (const Stamp &stamp : shadow.list(cell.read.step).stamps())
       checkAccess(stamp, byte);
   }
 

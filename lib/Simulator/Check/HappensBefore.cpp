@@ -50,15 +50,13 @@ std::unique_ptr<ClusterChecker> LaunchChecker::beginCluster(Cluster &cluster) {
   return std::make_unique<Engine>(*this, cluster);
 }
 
-Shadow *LaunchChecker::shadowOf(uint64_t address,
-                                const Allocation *&allocation) {
-  allocation = memory.find(address);
-  if (!allocation || allocation->index >= shadows.size())
+Shadow *LaunchChecker::shadowOf(const Allocation &allocation) {
+  if (allocation.index >= shadows.size())
     return nullptr;
   std::lock_guard<std::mutex> lock(mutex);
-  auto &shadow = shadows[allocation->index];
+  auto &shadow = shadows[allocation.index];
   if (!shadow)
-    shadow = std::make_unique<Shadow>((allocation->bytes + 3) / 4);
+    shadow = std::make_unique<Shadow>((allocation.bytes + 3) / 4);
   return shadow.get();
 }
 
