@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionMatch.h"
+#include "ResultPlace.h"
 #include "TensorProduct.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -170,7 +171,6 @@ private:
   void orderBatchAndHead(ElementRef q, ElementRef k);
   bool findOperands();
   bool followUser(Operation *user);
-  bool nameResult(AttentionOperand &out, int64_t &mergedHeads);
   bool followResult();
 
   linalg::LinalgOp op;
@@ -205,13 +205,15 @@ void Matcher::setLoops(ArrayRef<int> batches) {
                         ? getAffineConstantExpr(0, op.getContext())
                         : tracer.simplify(dim(i)));
   if (reading.mergedHeads && batches.size() == 1)
-    loops[batches.front()] =
+    match.headLoops[0] = loops[batches.front()] =
         dim(numLoops() + 1) * reading.mergedHeads + dim(batches.front());
   if (reading.groupLoop >= 0) {
     int64_t group = op.getStaticLoopRanges()[reading.groupLoop];
     AffineExpr head = dim(numLoops() + 2);
-    loops[reading.headLoop] = tracer.simplify(head.floorDiv(group));
-    loops[reading.groupLoop] = tracer.simplify(head % group);
+    match.headLoops[0] = loops[reading.headLoop] =
+        tracer.simplify(head.floorDiv(group));
+    match.headLoops[1] = loops[reading.groupLoop] =
+        tracer.simplify(head % group);
   }
 }
 
@@ -687,109 +689,24 @@ bool Matcher::findOperands() {
 /// Goes on to the result of `user`, if that is the same in another shape or
 /// rounded to a narrower type.
 bool Matcher::followUser(Operation *user) {
-  if (user->getNumResults() != 1 ||
-      !isa<RankedTensorType>(user->getResult(0).getType()) ||
-      user->getBlock() != op->getBlock())
-    return false;
-  Place next = {user->getResult(0), {}};
-  auto type = cast<RankedTensorType>(next.tensor.getType());
-  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(user)) {
-    next.indices.assign(type.getRank(),
-                        getAffineConstantExpr(0, op->getContext()));
-    for (auto [group, index] :
-         llvm::zip(expand.getReassociationIndices(), result.indices)) {
-      AffineExpr rest = index;
-      for (int64_t dim : llvm::reverse(group)) {
-        int64_t size = type.getDimSize(dim);
-        if (dim == group.front()) {
-          next.indices[dim] = rest;
-        } else if (ShapedType::isDynamic(size)) {
-          return false;
-        } else {
-          next.indices[dim] = tracer.simplify(rest % size);
-          rest = tracer.simplify(rest.floorDiv(size));
-        }
-      }
-    }
-  } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(user)) {
-    auto source = collapse.getSrcType();
-    for (const ReassociationIndices &group :
-         collapse.getReassociationIndices()) {
-      AffineExpr sum = getAffineConstantExpr(0, op->getContext());
-      for (int64_t dim : group) {
-        if (dim != group.front() && source.isDynamicDim(dim))
-          return false;
-        sum = dim == group.front()
-                  ? result.indices[dim]
-                  : sum * source.getDimSize(dim) + result.indices[dim];
-      }
-      next.indices.push_back(tracer.simplify(sum));
-    }
-  } else if (auto generic = dyn_cast<linalg::LinalgOp>(user)) {
-    OpOperand &use = *result.tensor.getUses().begin();
-    AffineMap from = generic.getMatchingIndexingMap(&use);
-    AffineMap to = generic.getMatchingIndexingMap(generic.getDpsInitOperand(0));
-    if (!generic.isDpsInput(&use) || !from.isPermutation() ||
-        !to.isPermutation())
-      return false;
-    SmallVector<AffineExpr> order(from.getNumDims());
-    for (auto [mine, theirs] : llvm::zip(result.indices, from.getResults()))
-      order[cast<AffineDimExpr>(theirs).getPosition()] = mine;
-    for (AffineExpr index : to.getResults())
-      next.indices.push_back(order[cast<AffineDimExpr>(index).getPosition()]);
-  } else if (type.getRank() == int64_t(result.indices.size())) {
-    next.indices = result.indices;
-  }
-  if (type.getRank() != int64_t(next.indices.size()))
+  std::optional<Place> next = followPlace(result, user, tracer);
+  if (!next)
     return false;
   ElementRef own = tracer.trace(result.tensor, result.indices),
-             element = tracer.trace(next.tensor, next.indices);
+             element = tracer.trace(next->tensor, next->indices);
   bool isRounded =
       element->isa<arith::TruncFOp>() && isEqual(element->args[0], own);
   if (!isRounded && !isEqual(element, own))
     return false;
-  result = next;
-  return true;
-}
-
-/// The meaning of the result's dimensions; false if they have another one than
-/// those of the op, or of heads that are merged or in groups.
-bool Matcher::nameResult(AttentionOperand &out, int64_t &mergedHeads) {
-  mergedHeads = 0;
-  if (findOperandAxes(match, tracer, result, "results", true, match.query,
-                      match.valueElement, out)
-          .empty())
-    return true;
-  out = {};
-  out.tensor = result.tensor;
-  auto isDim = [&](AffineExpr expr, int position) {
-    return position >= 0 && expr == dim(position);
-  };
-  const LoopReading &reading = match.reading;
-  for (AffineExpr index : result.indices) {
-    if (isDim(index, match.query))
-      out.axes.push_back(Axis::Row);
-    else if (isDim(index, match.valueElement))
-      out.axes.push_back(Axis::Dim);
-    else if (isDim(index, match.batch))
-      out.axes.push_back(Axis::Batch);
-    else if (reading.mergedHeads && index == loops[match.head]) {
-      out.axes.push_back(Axis::Batch);
-      mergedHeads = reading.mergedHeads;
-    } else if (reading.groupLoop >= 0 && index == loops[reading.headLoop])
-      out.axes.push_back(Axis::Head);
-    else if (reading.groupLoop >= 0 && index == loops[reading.groupLoop])
-      out.axes.push_back(Axis::Group);
-    else
-      return false;
-  }
+  result = *next;
   return true;
 }
 
 /// What happens to the result only is part of the op: the op gives the type to
 /// which it is rounded.
 bool Matcher::followResult() {
-  if (!nameResult(match.out, match.outMergedHeads))
+  if (!nameResult(match, tracer, result, match.query, match.valueElement,
+                  match.out))
     return fail("the result's dimensions are not those of attn.sdpa");
   bool isRounded = false;
   Place named = result;
@@ -802,11 +719,10 @@ bool Matcher::followResult() {
       break;
     isRounded |= isRounding;
     AttentionOperand out;
-    int64_t mergedHeads = 0;
-    if (!nameResult(out, mergedHeads))
+    if (!nameResult(match, tracer, result, match.query, match.valueElement,
+                    out))
       continue;
     match.out = out;
-    match.outMergedHeads = mergedHeads;
     named = result;
   }
   result = named;

@@ -25,6 +25,8 @@ struct AttentionOperand {
   llvm::SmallVector<Axis> axes;
   /// The number of query heads that share one of its heads.
   int64_t group = 1;
+  /// If not 0, its batch dimension counts batches and, faster, so many heads.
+  int64_t mergedHeads = 0;
 };
 
 /// How the loops of the second product are read.
@@ -42,12 +44,12 @@ struct LoopReading {
 /// expressions are numbered by the loops of the second product.
 struct AttentionMatch {
   AttentionOperand q, k, v;
-  /// The value that the op replaces, and the meaning of its dimensions. With
-  /// `outMergedHeads`, its batch dimension counts batches and, faster, so many
-  /// heads.
+  /// The value that the op replaces, and the meaning of its dimensions.
   AttentionOperand out;
-  int64_t outMergedHeads = 0;
   LoopReading reading;
+  /// What the loops of the reading are in the dimensions: that of batches and
+  /// heads, or those of key heads and of the groups.
+  mlir::AffineExpr headLoops[2];
   /// The scores that the softmax is of, `product` in them, and the factor of
   /// the product of the operands in that.
   ElementRef scores = nullptr, product = nullptr;

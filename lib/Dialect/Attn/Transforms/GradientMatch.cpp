@@ -24,6 +24,7 @@
 
 #include "GradientMatch.h"
 #include "Polynomial.h"
+#include "ResultPlace.h"
 #include "TensorProduct.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -295,10 +296,8 @@ private:
   std::string matchScoreGradient(ElementRef ds, double &factor);
   std::string matchPart(linalg::LinalgOp op, Part part);
   std::string setResult(const Candidate &candidate, Part part, double factor);
-  void followFactors(Value &value, ArrayRef<AffineExpr> indices,
-                     double &factor);
-  bool followHeads(Value &value, SmallVector<AffineExpr> &indices,
-                   const AttentionOperand &operand);
+  void followFactors(Place &place, double &factor, bool mayReshape);
+  bool followHeads(Place &place, const AttentionOperand &operand);
   AttentionOperand &resultOf(Part part) {
     return part == DQ ? gradient.dq : part == DK ? gradient.dk : gradient.dv;
   }
@@ -321,12 +320,18 @@ SmallVector<AffineExpr> GradientMatcher::getDims(Part part) {
   } else {
     if (batch)
       dims.push_back(batch);
-    if (head)
+    if (match.reading.groupLoop >= 0)
+      llvm::append_range(dims, match.headLoops);
+    else if (head)
       dims.push_back(head);
   }
   dims.push_back(dim(part == DQ ? match.query : match.key));
   dims.push_back(dim(part == DV ? match.valueElement : match.element));
   dims.push_back(dim(part == DQ ? match.key : match.query));
+  // Dimensions with one element are no loops that have to be found.
+  llvm::erase_if(dims, [&](AffineExpr each) {
+    return isa<AffineConstantExpr>(tracer.simplify(each));
+  });
   return dims;
 }
 
@@ -346,18 +351,28 @@ std::optional<GradientMatcher::Candidate>
 GradientMatcher::findKnown(linalg::LinalgOp op, Part part, ElementRef known) {
   auto factors = getFactors(op, tracer);
   SmallVector<AffineExpr> dims = getDims(part);
-  if (!factors || op.getNumLoops() != dims.size())
+  if (!factors)
     return std::nullopt;
   unsigned reduction = *getReduction(op);
+  // The parallel loops that have more than one iteration.
+  SmallVector<unsigned> longer;
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  for (unsigned i = 0; i < op.getNumLoops(); ++i)
+    if (op.getIteratorTypesArray()[i] == utils::IteratorType::parallel &&
+        sizes[i] != 1)
+      longer.push_back(i);
+  if (longer.size() + 1 != dims.size())
+    return std::nullopt;
   SmallVector<unsigned> order =
       llvm::to_vector(llvm::seq<unsigned>(0, dims.size() - 1));
   bool mayBe = false;
   do {
     tracer.startAnew();
     Candidate candidate{op, {}, nullptr, 1};
-    for (unsigned i : order)
-      candidate.loops.push_back(dims[i]);
-    candidate.loops.insert(candidate.loops.begin() + reduction, dims.back());
+    candidate.loops.assign(op.getNumLoops(), getAffineConstantExpr(0, context));
+    for (auto [loop, i] : llvm::zip(longer, order))
+      candidate.loops[loop] = dims[i];
+    candidate.loops[reduction] = dims.back();
     // Most products have nothing to do with this attention, in whichever order.
     ElementRef elements[2] = {
         tracer.traceScalar(factors->first, op, candidate.loops),
@@ -440,39 +455,33 @@ std::string GradientMatcher::matchScoreGradient(ElementRef ds, double &factor) {
 }
 
 /// Goes on to what becomes of a product by constant factors, as long as
-/// `factor` is not 1, and by conversions.
-void GradientMatcher::followFactors(Value &value, ArrayRef<AffineExpr> indices,
-                                    double &factor) {
+/// `factor` is not 1, by conversions, and, with `mayReshape`, in other shapes.
+void GradientMatcher::followFactors(Place &place, double &factor,
+                                    bool mayReshape) {
   constexpr double tolerance = 1e-6;
-  while (value.hasOneUse()) {
-    Operation *user = *value.getUsers().begin();
-    auto type = user->getNumResults() == 1
-                    ? dyn_cast<RankedTensorType>(user->getResult(0).getType())
-                    : RankedTensorType();
-    if (!type || type.getRank() != int64_t(indices.size()))
+  while (place.tensor.hasOneUse()) {
+    std::optional<Place> after =
+        followPlace(place, *place.tensor.getUsers().begin(), tracer);
+    if (!after || (!mayReshape && after->indices != place.indices))
       return;
-    ElementRef own = skipCasts(tracer.trace(value, indices));
-    ElementRef next = tracer.trace(user->getResult(0), indices);
-    ElementRef inner = skipCasts(next);
+    ElementRef own = skipCasts(tracer.trace(place.tensor, place.indices));
+    ElementRef next = tracer.trace(after->tensor, after->indices);
+    auto [inner, ratio] = splitFactor(next);
+    auto [base, ownRatio] = splitFactor(own);
+    ratio /= ownRatio;
     bool isDone = std::abs(factor - 1) <= tolerance;
-    if (inner != next && isEqual(inner, own)) {
-      value = user->getResult(0);
-      continue;
-    }
-    PolynomialMaker maker;
-    std::optional<double> ratio = maker.make(inner).dividedBy(maker.make(own));
-    if (isDone || !ratio || own->kind != Element::Leaf)
+    if (!isEqual(inner, base) || (isDone && ratio != 1))
       return;
-    factor /= *ratio;
-    value = user->getResult(0);
+    factor /= ratio;
+    place = *after;
   }
 }
 
 /// Goes on to the sum of a gradient over the query heads that share a key,
 /// where there are several.
-bool GradientMatcher::followHeads(Value &value,
-                                  SmallVector<AffineExpr> &indices,
+bool GradientMatcher::followHeads(Place &place,
                                   const AttentionOperand &operand) {
+  auto &[value, indices] = place;
   bool isShared =
       match.head >= 0 && !llvm::is_contained(operand.axes, Axis::Head);
   if (operand.group == 1 && !isShared)
@@ -521,34 +530,45 @@ bool GradientMatcher::followHeads(Value &value,
 std::string GradientMatcher::setResult(const Candidate &candidate, Part part,
                                        double factor) {
   linalg::LinalgOp op = candidate.op;
-  Value value = op->getResult(0);
-  SmallVector<AffineExpr> indices;
+  Place place = {op->getResult(0), {}};
   for (AffineExpr result :
        op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getResults())
-    indices.push_back(
+    place.indices.push_back(
         candidate.loops[cast<AffineDimExpr>(result).getPosition()]);
   const AttentionOperand &of = part == DQ   ? match.q
                                : part == DK ? match.k
                                             : match.v;
-  followFactors(value, indices, factor);
+  bool isShared = part != DQ && match.head >= 0 &&
+                  (of.group != 1 || !llvm::is_contained(of.axes, Axis::Head));
+  // The sum over the heads that share a key has shapes of its own.
+  followFactors(place, factor, /*mayReshape=*/!isShared);
   if (part != DQ && match.reading.mergedHeads && of.group != 1)
     return "heads that share keys are merged with the batch";
-  if (part != DQ && !followHeads(value, indices, of))
+  if (part != DQ && !followHeads(place, of))
     return "the gradients of heads that share a key are not added up";
-  followFactors(value, indices, factor);
+  followFactors(place, factor, /*mayReshape=*/true);
   if (std::abs(factor - 1) > 1e-6)
     return "the factor of the scores is not that of their gradient";
   AttentionOperand &result = resultOf(part);
-  result.tensor = value;
-  for (AffineExpr index : indices) {
+  if (nameResult(match, tracer, place, part == DQ ? match.query : match.key,
+                 part == DV ? match.valueElement : match.element, result))
+    return "";
+  // Heads that share keys are gone, or have a number of their own.
+  result = {};
+  result.tensor = place.tensor;
+  for (AffineExpr index : place.indices) {
     auto plain = dyn_cast<AffineDimExpr>(index);
     int position = plain ? int(plain.getPosition()) : -1;
+    if (position < 0) {
+      result = {};
+      return "the dimensions of the gradient are not those of its operand";
+    }
     result.axes.push_back(
         position == match.query || position == match.key ? Axis::Row
         : position == match.element || position == match.valueElement
             ? Axis::Dim
-        : position < 0 || position == match.batch ? Axis::Batch
-                                                  : Axis::Head);
+        : position == match.batch ? Axis::Batch
+                                  : Axis::Head);
   }
   return "";
 }

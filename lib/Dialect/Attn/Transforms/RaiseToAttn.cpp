@@ -131,12 +131,11 @@ static Value splitHeads(OpBuilder &b, Location loc, Value value, int64_t group,
 
 /// Returns a result of the op with the dimensions of what it replaces.
 static Value fromLayout(OpBuilder &b, Location loc, Value value,
-                        const AttentionOperand &replaced, int64_t mergedHeads,
-                        const Axes &order) {
+                        const AttentionOperand &replaced, const Axes &order) {
   SmallVector<Axis> wanted;
   for (Axis axis : replaced.axes) {
     wanted.push_back(axis);
-    if (mergedHeads && axis == Axis::Batch)
+    if (replaced.mergedHeads && axis == Axis::Batch)
       wanted.push_back(Axis::Head);
   }
   SmallVector<Axis> present = getPresent(order, wanted);
@@ -149,7 +148,7 @@ static Value fromLayout(OpBuilder &b, Location loc, Value value,
     value = splitHeads(b, loc, value, group, present);
   }
   value = transpose(b, loc, value, present, wanted);
-  if (mergedHeads) {
+  if (replaced.mergedHeads) {
     SmallVector<ReassociationIndices> groups;
     for (auto [position, axis] : llvm::enumerate(wanted)) {
       if (axis == Axis::Head)
@@ -285,8 +284,7 @@ static Raised build(AttentionMatch &match, ElementTracer &tracer,
     writer.writeScoreMod(b, op.getScoreMod());
   if (!match.masks.empty())
     writer.writeMaskMod(b, op.getMaskMod());
-  Value result =
-      fromLayout(b, loc, op.getOut(), match.out, match.outMergedHeads, order);
+  Value result = fromLayout(b, loc, op.getOut(), match.out, order);
   match.out.tensor.replaceAllUsesWith(result);
   return {op, layout};
 }
@@ -333,7 +331,7 @@ static void buildGradient(const AttentionMatch &match, GradientMatch &gradient,
                                {backward.getDk(), &gradient.dk},
                                {backward.getDv(), &gradient.dv}})
     result->tensor.replaceAllUsesWith(
-        fromLayout(b, loc, value, *result, match.reading.mergedHeads, order));
+        fromLayout(b, loc, value, *result, order));
 }
 
 /// Says why the gradient's op cannot have these operands; empty if it can.

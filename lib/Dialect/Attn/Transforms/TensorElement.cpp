@@ -315,10 +315,19 @@ ElementRef ElementTracer::traceSlice(tensor::ExtractSliceOp slice,
 ElementRef ElementTracer::traceElementwise(linalg::LinalgOp op, OpResult result,
                                            ArrayRef<AffineExpr> indices) {
   SmallVector<AffineExpr> loops;
-  if (op.getNumParallelLoops() != op.getNumLoops() ||
-      !getLoops(result, indices, loops) ||
-      llvm::is_contained(loops, AffineExpr()))
+  if (!getLoops(result, indices, loops))
     return nullptr;
+  // A sum of one number is that number.
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  for (auto [loop, kind, size] :
+       llvm::zip(loops, op.getIteratorTypesArray(), sizes)) {
+    if (kind == utils::IteratorType::reduction && size != 1)
+      return nullptr;
+    if (!loop && size == 1)
+      loop = getAffineConstantExpr(0, context);
+    if (!loop)
+      return nullptr;
+  }
   Operation *yield = op.getBlock()->getTerminator();
   return traceScalar(yield->getOperand(result.getResultNumber()), op, loops);
 }
