@@ -333,8 +333,9 @@ struct Access {
   const uint8_t *host = nullptr;
   bool inOrderedSums = false; ///< See Allocation::ordered.
   bool frees = false;         ///< tcgen05.dealloc.
-  /// An MMA reads a row of A of which nothing has been written.
-  bool ofUnusedRow = false;
+  /// Tensor memory is read row by row, each for a result of its own, so that
+  /// one of which nothing has been written harms no other; this is such a row.
+  bool isByRow = false, ofUnusedRow = false;
   bool ofCta = false; ///< A strong access of the scope .cta.
   bool writes() const { return kind != AccessKind::Read; }
 };
@@ -499,6 +500,7 @@ private:
   void globalRange(Access &access, uint64_t address, uint64_t bytes,
                    OpenShadow &open);
   void tensorRange(Access &access, const TensorRange &range);
+  bool isAnyWritten(const TensorRange *ranges, size_t count);
   /// Reports an access of a programmatic launch that may come before the end of
   /// the launches in front of it.
   void checkLaunchesAwaited(const Access &access, uint64_t address);

@@ -316,15 +316,29 @@ void Engine::tensorRange(Access &access, const TensorRange &range) {
       std::min<unsigned>(tensorColumns, range.column + range.columns);
   if (range.column >= end)
     return;
-  bool mayBeUnused = access.proxy == Proxy::Tensor && access.ordered &&
-                     access.kind == AccessKind::Read;
   unsigned columns = end - range.column;
   for (unsigned lane = range.lane; lane < lanes; ++lane) {
     size_t word = lane * tensorColumns + range.column;
-    access.ofUnusedRow = mayBeUnused && shadow->isUnwritten(word, columns);
+    access.ofUnusedRow = access.isByRow && shadow->isUnwritten(word, columns);
     cells(access, *shadow, word * Shadow::wordBytes,
           columns * Shadow::wordBytes, 0);
   }
+}
+
+bool Engine::isAnyWritten(const TensorRange *ranges, size_t count) {
+  for (const TensorRange &range : llvm::ArrayRef(ranges, count)) {
+    Shadow *shadow = tensor[range.cta].get();
+    unsigned lanes = std::min<unsigned>(tensorLanes, range.lane + range.lanes);
+    unsigned end =
+        std::min<unsigned>(tensorColumns, range.column + range.columns);
+    if (!shadow || range.column >= end)
+      continue;
+    for (unsigned lane = range.lane; lane < lanes; ++lane)
+      for (unsigned column = range.column; column < end; ++column)
+        if (!shadow->isUnwritten(lane * tensorColumns + column, 1))
+          return true;
+  }
+  return false;
 }
 
 //===----------------------------------------------------------------------===//

@@ -191,6 +191,7 @@ void Engine::agentTensorAccess(AgentId id, const Actor &issuer, AccessKind kind,
   Access access{&warp, unsigned(issuer.lane), issuer.inst, tensorSpace,
                 kind,  Proxy::Tensor,         false};
   access.ordered = true;
+  access.isByRow = kind == AccessKind::Read; // A, or scale factors.
   access.stamp = {
       full(own.pipe), agents[id].step,
       siteOf(*issuer.warp, *issuer.inst, kind, Proxy::Tensor, false)};
@@ -283,6 +284,7 @@ void Engine::tensorAccess(const Warp &warp, const Inst &inst, LaneMask mask,
   unsigned first = __builtin_ctz(mask);
   noteIssue(base, steps, threadOf(state, first), state.step[first]);
   Access access{&state, 0, &inst, tensorSpace, kind, Proxy::Tensor, false};
+  access.isByRow = load && isAnyWritten(ranges, count);
   access.stamp = {full(base), steps,
                   siteOf(warp, inst, kind, Proxy::Tensor, false)};
   access.lane = count ? ranges[0].thread : 0;

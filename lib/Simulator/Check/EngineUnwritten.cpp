@@ -23,8 +23,9 @@ static uint64_t placeKey(const Access &access, uint64_t address) {
 }
 
 void Engine::readUnwritten(const Access &access, uint64_t address) {
-  // What is undefined in a row of A is so in this row of D alone: kernels whose
-  // tiles have more rows than the problem leave those unwritten.
+  // What is undefined in a row of A is so in this row of D alone, and what is
+  // so in a lane concerns one thread: kernels whose tiles have more rows than
+  // the problem leave those unwritten.
   llvm::StringRef kind =
       access.ofUnusedRow ? "uninitialised-row" : "uninitialised";
   if (!isNew(access, kind, nullptr) || launch.sink.isAllowed(kind.str()))
@@ -38,8 +39,12 @@ void Engine::readUnwritten(const Access &access, uint64_t address) {
   read.report.message = "nothing has written what is read";
   if (access.ofUnusedRow) {
     read.report.severity = Severity::Strict;
-    read.report.message = "nothing has written this row of matrix A, so that "
-                          "its row of D is undefined";
+    read.report.message =
+        access.inst->opcode.starts_with("tcgen05.ld")
+            ? "nothing has written this lane of tensor memory, so that the "
+              "values of one thread are undefined"
+            : "nothing has written this row of matrix A, so that its row of D "
+              "is undefined";
   }
   read.report.sites.push_back(siteOf(access, address));
   unwritten.push_back(std::move(read));

@@ -73,16 +73,20 @@ void ReportSink::add(Report report) {
     return;
   if (report.severity == Severity::Strict && !isStrict)
     report.severity = Severity::Note;
+  // Of what ends no run it is enough to know one place.
+  bool isError = report.severity == Severity::Error;
   if (report.key.empty()) {
     report.key = report.kind;
-    for (const ReportSite &site : report.sites)
+    for (const ReportSite &site : report.sites) {
       report.key += ":" + std::to_string(site.line);
+      if (!isError)
+        break;
+    }
   }
   std::lock_guard<std::mutex> lock(mutex);
   // Other workers may not have stopped yet. Their findings add nothing.
   if (stop)
     return;
-  bool isError = report.severity == Severity::Error;
   if (report.severity != Severity::Note)
     count += report.count;
   if (report.severity == Severity::Strict)
@@ -92,12 +96,15 @@ void ReportSink::add(Report report) {
   constexpr uint64_t enough = 20000;
   if ((isError && !keepGoing) || count >= enough)
     requestStop();
-  for (Report &known : reports)
-    if (known.key == report.key) {
+  unsigned alike = 0; // Errors, or others: neither keeps the other out.
+  for (Report &known : reports) {
+    if (known.key == report.key && known.severity == report.severity) {
       known.count += report.count;
       return;
     }
-  if (reports.size() < maxDistinct)
+    alike += (known.severity == Severity::Error) == isError;
+  }
+  if (alike < maxDistinct)
     reports.push_back(std::move(report));
 }
 

@@ -541,6 +541,38 @@ wait:
 done:
 )";
 
+TEST(CheckTensor, RowsThatNobodyWrites) {
+  // Half of the lanes that are loaded.
+  Launch launch = threads(256);
+  using Kinds = std::set<std::string>;
+  EXPECT_EQ(kindsOf(edit(tensor,
+                         "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r0], "
+                         "{%thread, %thread};",
+                         "tcgen05.st.sync.aligned.16x64b.x1.b32 [%r0], "
+                         "{%thread};"),
+                    launch),
+            Kinds{"uninitialised-row"});
+  // A in tensor memory, of which one warp writes its 32 rows.
+  std::string body = edit(edit(multiply, "[slot], 32;", "[slot], 64;"),
+                          "%r0, 32;", "%r0, 64;");
+  body = edit(body, "ld.shared.u32 %r0, [slot];",
+              "ld.shared.u32 %r0, [slot];\n  add.u32 %r10, %r0, 32;\n"
+              "  @%p1 bra stored;\n"
+              "  tcgen05.st.sync.aligned.32x32b.x8.b32 [%r10], {%r3, %r3, %r3, "
+              "%r3, %r3, %r3, %r3, %r3};\n"
+              "  tcgen05.wait::st.sync.aligned;\nstored:");
+  body = edit(body, "[%r0], %rd1, %rd1,", "[%r0], [%r10], %rd1,");
+  launch = threads(128);
+  EXPECT_EQ(kindsOf(body, launch), Kinds{"uninitialised-row"})
+      << launch.message;
+  // Rows of which a part is missing are none that nobody needs.
+  EXPECT_KIND(edit(body,
+                   "x8.b32 [%r10], {%r3, %r3, %r3, %r3, %r3, %r3, %r3, "
+                   "%r3}",
+                   "x4.b32 [%r10], {%r3, %r3, %r3, %r3}"),
+              launch, "uninitialised");
+}
+
 TEST(CheckTensor, Mma) {
   Launch launch = threads(128);
   EXPECT_CLEAN(multiply, launch);
