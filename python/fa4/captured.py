@@ -44,6 +44,15 @@ def is_compiling() -> bool:
     return torch is not None and torch.compiler.is_compiling()
 
 
+def fix(number):
+    """A number of Python as it is now, which torch.compile may let vary: the text of a kernel has it, and with another one it is another kernel."""
+    if not is_compiling():
+        return number
+    from torch.fx.experimental.symbolic_shapes import guard_scalar
+
+    return guard_scalar(number)
+
+
 def is_sequence(given) -> bool:
     """Whether this is more than one number: a row, or a tensor with dimensions."""
     return isinstance(given, (Row, Tensor)) or is_torch_tensor(given) and given.dim() > 0

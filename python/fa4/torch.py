@@ -23,7 +23,7 @@ from dataclasses import replace
 import torch
 from torch.nn.attention.flex_attention import AuxOutput, BlockMask, create_block_mask
 
-from fa4 import torch_functions, torch_ops
+from fa4 import torch_functions, torch_ops, torch_transforms
 from fa4.arrays import as_number
 from fa4.function_key import function_key
 from fa4.spec import Spec, SpecError, sdpa
@@ -107,7 +107,9 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
         if copy:
             q, k, v = (each if torch_ops.is_accessible(each) else each.contiguous() for each in (q, k, v))
         given = [*read.values(), *(each.tensor for each in found)]
-        out, lse = torch_ops.sdpa(q, k, v, given, numbers, spec.layout, kinds, *texts)
+        # torch.compile has the transforms of torch.func in its graph, and sees the operators beneath them.
+        call = torch_transforms.Attention.apply if not torch.compiler.is_compiling() and torch_transforms.is_active() else torch_ops.sdpa
+        out, lse = call(q, k, v, given, numbers, spec.layout, kinds, *texts)
         return (out, lse) if spec.lse else out
 
     return attend

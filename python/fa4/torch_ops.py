@@ -193,39 +193,39 @@ def _of_lse(out, v, dlse, layout: str) -> tuple[torch.Tensor, torch.Tensor, torc
     return pad(three, wide), pad(torch.ones_like(three), wide), torch.zeros_like(v, memory_format=torch.contiguous_format)
 
 
-def _setup_context(ctx, inputs, output):
+def keep_for_gradient(ctx, inputs, output):
+    """What the gradient needs of a call of fa4::sdpa."""
     q, k, v, tensors, ctx.numbers, ctx.layout, ctx.kinds, _, ctx.op = inputs
     out, lse = output
     ctx.save_for_backward(q, k, v, out, lse, *tensors)
     ctx.set_materialize_grads(False)
 
 
-def _backward(ctx, dout, dlse):
+def gradient(ctx, dout, dlse, run_backward) -> list:
+    """dq, dk and dv, of which those of None do not count, by fa4::sdpa_backward or what stands for it."""
     q, k, v, out, lse, *tensors = ctx.saved_tensors
     form = (tensors, ctx.numbers, ctx.kinds, ctx.op)
     gradients: list = [None, None, None]
     if dout is not None:
-        gradients = list(sdpa_backward(q, k, v, out, dout, lse, *form))
+        gradients = list(run_backward(q, k, v, out, dout, lse, *form))
     if dlse is not None:
-        dq, dk, _ = sdpa_backward(q, k, *_reorder(*_of_lse(out, v, dlse, ctx.layout)), lse, *form)
-        gradients = [dq, dk, torch.zeros_like(v)] if dout is None else [gradients[0] + dq, gradients[1] + dk, gradients[2]]
+        other, dother, zeros = _of_lse(out, v, dlse, ctx.layout)
+        dq, dk, _ = run_backward(q, k, zeros, other, dother, lse, *form)
+        gradients = [dq, dk, zeros] if dout is None else [gradients[0] + dq, gradients[1] + dk, gradients[2]]
+    return gradients
+
+
+def _backward(ctx, dout, dlse):
+    gradients = gradient(ctx, dout, dlse, sdpa_backward)
     # torch takes an empty list for one of tensors.
-    return *gradients, [None] * len(tensors), None if ctx.numbers else [], *[None] * 4
+    return *gradients, [None] * (len(ctx.saved_tensors) - 5), None if ctx.numbers else [], *[None] * 4
 
 
-def _reorder(out, dout, v):
-    return v, out, dout
+sdpa.register_autograd(_backward, setup_context=keep_for_gradient)
 
 
-sdpa.register_autograd(_backward, setup_context=_setup_context)
-
-
-def _no_second_context(ctx, inputs, output):
-    pass
-
-
-def _no_second_backward(ctx, *_):
+def refuse_second_derivative(ctx, *_):
     raise NotImplementedError("fa4's attention has no second derivative: its gradient cannot be differentiated")
 
 
-sdpa_backward.register_autograd(_no_second_backward, setup_context=_no_second_context)
+sdpa_backward.register_autograd(refuse_second_derivative, setup_context=lambda ctx, inputs, output: None)

@@ -133,18 +133,19 @@ class Trace:
             return given
         from fa4 import captured
 
-        if captured.is_torch_tensor(given) and not given.dim():
-            return self.capture(given)
-        if not isinstance(given, Value) and hasattr(given, "item") and getattr(given, "shape", None) == ():
-            given = given.item()  # A scalar of numpy.
+        # Python's own numbers come first: those that vary between calls are symbols to torch.compile, which have no attributes.
         if isinstance(given, bool):
             return self.constant(given, "i1")
+        if isinstance(given, int):
+            return self.constant(captured.fix(given), beside.type if beside is not None and beside.type in NUMBERS else "i32")
+        if isinstance(given, float):
+            return self.constant(captured.fix(given), "f32")
+        if captured.is_torch_tensor(given) and not given.dim():
+            return self.capture(given)
+        if hasattr(given, "item") and getattr(given, "shape", None) == ():
+            return self.value(given.item(), beside)  # A scalar of numpy.
         if captured.is_sequence(given):
             raise _Refused("a captured tensor is read element by element: tensor[h, kv_idx]")
-        if isinstance(given, int):
-            return self.constant(given, beside.type if beside is not None and beside.type in NUMBERS else "i32")
-        if isinstance(given, float):
-            return self.constant(given, "f32")
         raise _Refused(f"{type(given).__name__} is neither a value nor a number")
 
     def cast(self, value: "Value", kind: str) -> "Value":

@@ -4,13 +4,17 @@
 """fa4.torch, where torch is: on tensors of the CPU, by the simulator."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch, for fa4.torch")
 
 import fa4  # noqa: E402
+import torch_checks  # noqa: E402
 from fa4 import _library  # noqa: E402
+from fa4.function_key import function_key  # noqa: E402
 
 try:
     _library.find()
@@ -84,3 +88,55 @@ def test_fake_tensors():
         q = torch.empty(2, 16, 4, 32, dtype=torch.bfloat16)
         out, lse = attend(q, q, q)
         assert out.shape == q.shape and lse.shape == (2, 4, 16) and lse.dtype == torch.float32
+
+
+@pytest.mark.parametrize("check", torch_checks.ANYWHERE, ids=lambda check: check.__name__)
+def test_checks(check):
+    torch._dynamo.reset()
+    check("cpu")
+
+
+def test_traces_are_bounded_in_number():
+    """And a function whose closure has changed is another one."""
+    traces = fa4.torch._Traces()
+    for limit in range(3 * traces.LIMIT):
+        key = function_key(lambda b, h, i, j, limit=limit: i - j < limit)
+        assert traces.find((key,), lambda limit=limit: limit) == limit
+    assert len(traces.kept) == traces.LIMIT
+    q, k, v = draw(1, 1, 32, 32), draw(1, 1, 32, 32), draw(1, 1, 32, 32)
+    limit = 4
+
+    def near(b, h, i, j):
+        return (i >= j) & (i - j < limit)
+
+    for limit in (4, 16, 4):
+        out = fa4.torch.flex_attention(q, k, v, mask_mod=near)
+        assert (out - expected(q, k, v, mask=lambda i, j, limit=limit: (i >= j) & (i - j < limit))).abs().max() < 2e-2
+
+
+def test_an_operator_of_the_same_name_is_not_that_of_fa4_math():
+    with torch.library._scoped_library("fa4_test", "FRAGMENT") as library:
+        library.define("exp(Tensor x) -> Tensor")
+        library.impl("exp", lambda x: torch.ones_like(x), "CompositeExplicitAutograd")
+        q = draw(1, 1, 32, 32)
+        with pytest.raises(fa4.TraceError, match="torch.ops.fa4_test.exp is no function of fa4.math"):
+            fa4.torch.flex_attention(q, q, q, score_mod=lambda s, b, h, i, j: torch.ops.fa4_test.exp(s))
+
+
+class Model(torch.nn.Module):
+    def forward(self, q, k, v):
+        return fa4.torch.flex_attention(q, k, v, mask_mod=lambda b, h, i, j: i >= j)
+
+
+def test_an_exported_program_runs_in_another_process(tmp_path):
+    """With another length, and nothing but `import fa4.torch`: the op is in the program."""
+    q, k, v = (draw(1, heads, 32, 32).detach() for heads in (2, 1, 1))
+    length = torch.export.Dim("length", min=2, max=512)
+    program = torch.export.export(Model(), (q, k, v), dynamic_shapes=[{2: length}] * 3)
+    tensors = [x[:, :, :20] for x in (q, k, v)]
+    torch.export.save(program, tmp_path / "program.pt2")
+    torch.save(tensors, tmp_path / "tensors.pt")
+    text = "import torch, fa4.torch; p = torch.export.load('program.pt2').module(); torch.save(p(*torch.load('tensors.pt')), 'out.pt')"
+    done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert torch.equal(torch.load(tmp_path / "out.pt"), Model()(*tensors))

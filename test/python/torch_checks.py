@@ -1,0 +1,311 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What users of torch do with fa4.torch, on tensors of any device: test_torch.py runs these checks on the CPU; as a program of the stand-in driver
+(`python -m fa4.driver torch_checks.py`) they run on "cuda", with those of streams, graphs and memory. Each prints its name when it has passed."""
+
+import math
+import re
+import sys
+
+import fa4
+import torch
+from fa4 import torch as ours
+
+DIM = 32
+CAUSAL = {"q": f"B Sq H {DIM}", "k": f"B Sk G {DIM}", "mask": "causal"}
+
+
+def draw(device, *shape, dtype=torch.bfloat16):
+    return torch.randn(*shape, dtype=dtype, device=device)
+
+
+def expected(q, k, v, allowed=lambda i, j: i >= j, score=lambda s: s):
+    """(out, lse) in float64, of [B, H, S, D]."""
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    i, j = torch.arange(q.shape[2])[:, None], torch.arange(k.shape[2])[None]
+    scores = score(q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~allowed(i, j), -math.inf)
+    return scores.softmax(-1) @ v, scores.logsumexp(-1)
+
+
+def double(x, transpose=False):
+    return (x.transpose(1, 2) if transpose else x).detach().cpu().double().requires_grad_()
+
+
+def near(a, b, limit=2e-2):
+    error = (a.detach().cpu().double() - b.detach().cpu().double()).abs().max().item()
+    assert error < limit, error
+
+
+def refused(kind, text, call, *arguments, **options):
+    try:
+        call(*arguments, **options)
+    except kind as error:
+        assert re.search(text, str(error)), str(error)
+    else:
+        raise AssertionError(f"nothing says {text!r}")
+
+
+def layouts(device, heads=2, length=40):
+    """How models hold [B, H, S, D]."""
+    flat = [draw(device, 1, length, heads * DIM).view(1, length, heads, DIM).transpose(1, 2) for _ in range(3)]
+    yield "transposed heads", flat
+    yield "packed QKV", list(draw(device, 1, heads, 3, length, DIM).unbind(2))
+    yield "packed behind a token", list(draw(device, 1, length, 3, heads, DIM).unbind(2)[i].transpose(1, 2) for i in range(3))
+    yield "keys of a cache", [flat[0], *(draw(device, 1, heads, 64, DIM)[:, :, 8 : 8 + length] for _ in range(2))]
+    yield "keys of one head for all", [flat[0], *(draw(device, 1, 1, length, DIM).expand(1, heads, length, DIM) for _ in range(2))]
+    yield "half of the elements", [draw(device, 1, heads, length, 2 * DIM)[..., DIM:] for _ in range(3)]
+
+
+def check_strides(device):
+    attend = ours.attention(fa4.sdpa(q=f"B H S {DIM}", k=f"B H S {DIM}", layout="bhsd", mask="causal"))
+    for name, tensors in layouts(device):
+        given = [x.detach().requires_grad_() for x in tensors]
+        out = attend(*given)
+        # The gradient of a sum has strides of 0.
+        out.sum().backward()
+        copies = [double(x) for x in given]
+        wanted, _ = expected(*copies)
+        wanted.sum().backward()
+        try:
+            near(out, wanted)
+            for got, want in zip(given, copies):
+                near(got.grad, want.grad, 5e-2)
+        except AssertionError as error:
+            raise AssertionError(f"{name}: {error}") from None
+
+
+def check_strides_that_no_tensor_map_has(device):
+    attend, copying = (ours.attention(fa4.sdpa(**CAUSAL), copy=copy) for copy in (False, True))
+    good = draw(device, 1, 16, 1, DIM)
+    for text, bad in (
+        (r"k has a stride of 2 elements in its last dimension, not 1", draw(device, 1, 16, 1, 2 * DIM)[..., ::2]),
+        (r"k has a stride of 66 bytes in dimension 1, no multiple of 16", draw(device, 1, 16, 1, DIM + 1)[..., :DIM]),
+        (r"k begins 2 bytes behind its storage, no multiple of 16", draw(device, 1, 16, 1, 2 * DIM)[..., 1 : DIM + 1]),
+    ):
+        refused(fa4.LaunchError, text, attend, good, bad, good)
+        near(copying(good, bad, good), attend(good, bad.contiguous(), good), 1e-9)
+
+
+def check_gradient_of_the_lse(device):
+    attend = ours.attention(fa4.sdpa(**CAUSAL, lse=True))
+    q, k, v = (draw(device, 1, 32, heads, DIM).requires_grad_() for heads in (2, 1, 1))
+    copies = [double(x, transpose=True) for x in (q, k, v)]
+    for weights in ((1, 0), (0, 1), (1, 2)):
+        for x in (q, k, v, *copies):
+            x.grad = None
+        a, b = attend(q, k, v), expected(*copies)
+        sum(w * x.float().cos().sum() for w, x in zip(weights, a) if w).backward()
+        sum(w * x.cos().sum() for w, x in zip(weights, b)).backward()
+        for got, want in zip((q, k, v), copies):
+            near(got.grad.transpose(1, 2), want.grad, 5e-2)
+
+
+def check_derivatives_that_there_are_not(device):
+    attend = ours.attention(fa4.sdpa(**CAUSAL))
+    q, k, v = (draw(device, 1, 16, 1, DIM) for _ in range(3))
+    refused(NotImplementedError, "no forward-mode derivative", torch.func.jvp, lambda x: attend(x, k, v), (q,), (q,))
+    q.requires_grad_()
+    (first,) = torch.autograd.grad(attend(q, k, v).sum(), q, create_graph=True)
+    refused(NotImplementedError, "no second derivative", lambda: torch.autograd.grad(first.sum(), q))
+
+
+def check_dtypes_and_autocast(device):
+    attend = ours.attention(fa4.sdpa(**CAUSAL))
+    tensors = [draw(device, 1, 32, 1, DIM, dtype=torch.float32).requires_grad_() for _ in range(3)]
+    for dtype in (torch.float16, torch.float32, torch.float64):
+        refused(fa4.SpecError, f"q has elements of type {dtype}, and the spec's are bf16", attend, *(x.to(dtype) for x in tensors))
+    half = [x.detach().to(torch.bfloat16) for x in tensors]
+    refused(fa4.SpecError, "k has elements of type torch.float16", attend, half[0], half[1].half(), half[2])
+    with torch.autocast(device, torch.bfloat16):
+        out = attend(*tensors)
+        near(out, attend(*half), 1e-9)
+        assert ours.flex_attention(*(x.transpose(1, 2) for x in tensors)).dtype == torch.bfloat16
+        refused(fa4.SpecError, "q has elements of type torch.float64", attend, *(x.double() for x in tensors))
+    out.sum().backward()
+    assert all(x.grad.dtype == torch.float32 for x in tensors)
+    with torch.autocast(device, torch.float16):
+        refused(fa4.SpecError, "q has elements of type torch.float16", attend, *tensors)
+
+
+def check_nothing_to_compute(device):
+    attend = ours.attention(fa4.sdpa(**CAUSAL, lse=True))
+    q, k = (draw(device, 2, 8, heads, DIM) for heads in (2, 1))
+    for a, b in ((q[:0], k[:0]), (q[:, :0], k), (q, k[:, :0])):
+        tensors = [x.detach().requires_grad_() for x in (a, b, b)]
+        out, lse = attend(*tensors)
+        assert out.shape == a.shape and lse.shape == (a.shape[0], 2, a.shape[1])
+        assert not out.any() and (lse == -math.inf).all()
+        out.sum().backward()
+        assert all(x.grad.shape == x.shape and not x.grad.any() for x in tensors)
+
+
+def check_transforms(device):
+    attend = ours.attention(fa4.sdpa(**CAUSAL))
+    q, k, v = (draw(device, 1, 32, 1, DIM) for _ in range(3))
+    loss = lambda q, k, v: attend(q, k, v).float().square().sum()  # noqa: E731
+    leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+    loss(*leaves).backward()
+    for got, want in zip(torch.func.grad(loss, (0, 1, 2))(q, k, v), leaves):
+        near(got, want.grad, 1e-9)
+    several = torch.stack((q, 2 * q))
+    near(torch.vmap(attend, (0, None, None))(several, k, v), torch.stack([attend(each, k, v) for each in several]), 1e-9)
+    near(torch.vmap(torch.func.grad(loss), (0, None, None))(several, k, v)[0], leaves[0].grad, 1e-9)
+
+
+window = 8
+
+
+def check_compile(device):
+    """Without graph breaks, with sizes that vary, two specs in one function; what a mask reads is guarded."""
+    global window
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    causal, full = (ours.attention(fa4.sdpa(**CAUSAL | {"mask": mask})) for mask in ("causal", None))
+    counter = CompileCounterWithBackend("aot_eager")
+    both = lambda q, k, v: causal(q, k, v) + full(q, k, v)  # noqa: E731
+    compiled = torch.compile(both, fullgraph=True, dynamic=True, backend=counter)
+    for length in (24, 17, 48):
+        q, k, v = (draw(device, 3, length, heads, DIM).requires_grad_() for heads in (2, 1, 1))
+        out = compiled(q, k, v)
+        near(out, both(q, k, v), 1e-9)
+        out.float().sum().backward()
+        assert q.grad.shape == q.shape
+    assert counter.frame_count == 1, counter.frame_count
+
+    layer = type("Layer", (), {"limit": 20.0})()
+
+    def near_keys(b, h, i, j):
+        return (i >= j) & (i - j < window)
+
+    flex = lambda q, k, v: ours.flex_attention(  # noqa: E731
+        q, k, v, score_mod=lambda s, b, h, i, j: layer.limit * torch.tanh(s / layer.limit), mask_mod=near_keys
+    )
+    compiled = torch.compile(flex, fullgraph=True, backend="aot_eager")
+    q, k, v = (draw(device, 1, heads, 32, DIM) for heads in (2, 1, 1))
+    for window, layer.limit in ((8, 20.0), (24, 20.0), (24, 0.5)):
+        width, limit = window, layer.limit
+        wanted, _ = expected(*(double(x) for x in (q, k, v)), lambda i, j: (i >= j) & (i - j < width), lambda s: limit * torch.tanh(s / limit))
+        near(compiled(q, k, v), wanted)
+        near(flex(q, k, v), wanted)
+
+
+def check_inductor(device):
+    attend = ours.attention(fa4.sdpa(**CAUSAL))
+    q, k, v = (draw(device, 1, 32, 1, DIM) for _ in range(3))
+    near(torch.compile(attend, fullgraph=True)(q, k, v), attend(q, k, v), 1e-9)
+
+
+# ---------------------------------------------------------------------------
+# On a GPU only
+# ---------------------------------------------------------------------------
+
+
+def check_graphs(device):
+    """A forward and a gradient in graphs, prepared and not, on torch's stream; what graphs work in is theirs, whatever is computed since."""
+    spec = fa4.sdpa(q=f"B S H {DIM}", k=f"B S H {DIM}", lse=True)
+    forward, backward = fa4.compile(spec, verify=False), fa4.compile(spec.backward(), verify=False)
+
+    def make():
+        tensors = {name: draw(device, 1, 32, 1, DIM) for name in ("q", "k", "v", "dout")}
+        tensors |= {name: torch.zeros(1, 32, 1, DIM, dtype=torch.bfloat16, device=device) for name in ("out", "dq", "dk", "dv")}
+        return tensors | {"lse": torch.zeros(1, 1, 32, device=device)}
+
+    def inputs(tensors):
+        return {name: tensors[name] for name in ("q", "k", "v", "out", "lse")}
+
+    tensors = make()
+    prepared, prepared_backward = forward.prepare(**inputs(tensors)), backward.prepare(**tensors)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        prepared.launch()
+        backward.launch(**tensors)
+    assert not tensors["out"].any(), "the launch was not captured"
+    del prepared
+    graph.replay()
+    torch.cuda.synchronize()
+    first = {name: tensors[name].clone() for name in ("out", "dq", "dk", "dv")}
+    near(first["out"], expected(*(double(tensors[n], True) for n in "qkv"), lambda i, j: i + j >= 0)[0].transpose(1, 2))
+    for _ in range(3):
+        other = make()
+        forward.launch(**inputs(other))
+        backward.launch(**other)
+    graph.replay()
+    prepared_backward.launch()
+    torch.cuda.synchronize()
+    assert all(torch.equal(first[name], tensors[name]) for name in first)
+
+    # Captured by the op of torch, forward and gradient, which make their results in the graph.
+    attend = ours.attention(spec)
+    leaves = [tensors[name].detach().requires_grad_() for name in "qkv"]
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph), torch.no_grad():
+        out, _ = attend(*leaves)
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(out, first["out"])
+
+
+def check_streams(device):
+    """Launches are on torch's current stream, or on the one that is said."""
+    from fa4 import _runtime
+
+    seen = []
+    library = _runtime.runtime()
+    run = library.fa4RuntimeRun
+    library.fa4RuntimeRun = lambda program, arguments, stream, message: (seen.append(stream), run(program, arguments, stream, message))[1]
+    launch = library.fa4RuntimeLaunch
+    library.fa4RuntimeLaunch = lambda call, stream, message: (seen.append(stream), launch(call, stream, message))[1]
+    try:
+        made = fa4.compile(fa4.sdpa(**CAUSAL), verify=False)
+        tensors = {name: draw(device, 1, 32, 1, DIM) for name in ("q", "k", "v", "out")}
+        # A tensor that requires a gradient, and a subclass of torch's.
+        tensors["q"] = torch.nn.Parameter(tensors["q"])
+        prepared = made.prepare(**tensors)
+        stream, other = torch.cuda.Stream(), torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            made.launch(**tensors)
+            prepared.launch()
+            made.launch(other, **tensors)
+        made.launch(**tensors)
+    finally:
+        library.fa4RuntimeRun, library.fa4RuntimeLaunch = run, launch
+    assert seen == [stream.cuda_stream, stream.cuda_stream, other.cuda_stream, 0], seen
+
+
+def check_memory_of_layers(device):
+    """64 layers' gradients work in the same memory."""
+    from fa4 import _runtime
+
+    workspaces = []
+    allocate = _runtime._torch_memory
+    _runtime._torch_memory = lambda count, *where: (workspaces.append(count), allocate(count, *where))[1]
+    attend = ours.attention(fa4.sdpa(**CAUSAL))
+    layers = [[draw(device, 1, 32, 1, DIM).requires_grad_() for _ in range(3)] for _ in range(64)]
+    try:
+        before = torch.cuda.memory_allocated()
+        for layer in layers:
+            attend(*layer).sum().backward()
+    finally:
+        _runtime._torch_memory = allocate
+    tensors = sum(x.nbytes + x.grad.nbytes for layer in layers for x in layer)
+    held = torch.cuda.memory_allocated() - before - tensors
+    assert len(workspaces) == 64 and held < 2 * max(workspaces), (held, workspaces)
+
+
+ANYWHERE = [check_strides, check_strides_that_no_tensor_map_has, check_gradient_of_the_lse, check_derivatives_that_there_are_not,
+            check_dtypes_and_autocast, check_nothing_to_compute, check_transforms, check_compile, check_inductor]  # fmt: skip
+ON_CUDA = [check_graphs, check_streams, check_memory_of_layers]
+
+
+def main():
+    for check in [*ANYWHERE, *ON_CUDA]:
+        if len(sys.argv) == 1 or check.__name__ in sys.argv:
+            torch.manual_seed(0)
+            torch._dynamo.reset()
+            check("cuda")
+            print(check.__name__, flush=True)
+
+
+if __name__ == "__main__":
+    main()
