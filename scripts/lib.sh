@@ -177,11 +177,29 @@ create_venv() {
   rm -f "$FA4_VENV/.fa4-incomplete"
 }
 
-# ensure_venv: .venv with the pinned packages of python/requirements-test.txt. A
-# stamp with their hash and Python's version says that nothing is to be done.
-ensure_venv() {
-  local requirements=$FA4_ROOT/python/requirements-test.txt
-  local stamp=$FA4_VENV/.fa4-requirements wanted log unlock= again=()
+# ensure_venv: .venv with the pinned packages of python/requirements-test.txt.
+ensure_venv() { ensure_requirements test ""; }
+
+# ensure_frameworks: torch and jax in .venv, python/requirements-frameworks.txt.
+ensure_frameworks() {
+  if [ "${FA4_FRAMEWORKS-1}" = 0 ]; then
+    say "going on without torch and jax (FA4_FRAMEWORKS=0): the tests that need them are skipped"
+    return
+  fi
+  ensure_requirements frameworks "; FA4_FRAMEWORKS=0 goes on without torch and jax" --no-deps
+}
+
+# ensure_requirements NAME HINT [PIP-OPTION...]: the packages of
+# python/requirements-NAME.txt in .venv. A stamp with their hash and Python's
+# version says that nothing is to be done. HINT follows the reason of a failure.
+ensure_requirements() {
+  local name=$1 hint=$2 requirements=$FA4_ROOT/python/requirements-$1.txt
+  local stamp=$FA4_VENV/.fa4-requirements mark=$FA4_VENV/.fa4-installing
+  local wanted log unlock= again=()
+  shift 2
+  if [ "$name" != test ]; then
+    stamp+=-$name mark+=-$name
+  fi
   wanted=$(sha256sum <"$requirements")
   if [ "$(cat "$stamp" 2>/dev/null)" = "$("$FA4_VENV/bin/python" --version 2>/dev/null) $wanted" ]; then
     return
@@ -192,20 +210,20 @@ ensure_venv() {
     ! "$FA4_VENV/bin/python" -m pip --version >/dev/null 2>&1; then
     step venv "creating the Python environment .venv" create_venv
   fi
-  log=$FA4_LOGS/pip.log
+  log=$FA4_LOGS/pip${mark#"$FA4_VENV/.fa4-installing"}.log
   say "installing Python packages into .venv: $(sed -n 's/^\([a-zA-Z][^ #]*\).*/\1/p' "$requirements" | tr '\n' ' ')"
   # A package that an interrupted run has written in part passes for installed.
-  [ ! -e "$FA4_VENV/.fa4-installing" ] || again=(--ignore-installed)
-  touch "$FA4_VENV/.fa4-installing"
-  if ! run_logged "$log" "$FA4_VENV/bin/python" -m pip install "${again[@]}" \
+  [ ! -e "$mark" ] || again=(--ignore-installed)
+  touch "$mark"
+  if ! run_logged "$log" "$FA4_VENV/bin/python" -m pip install "${again[@]}" "$@" \
     --disable-pip-version-check -r "$requirements"; then
     tail -n 20 "$log" | sed 's/^/    | /' >&2
     if pip_network_failed "$log"; then
-      die "no network, or PyPI did not answer (${log#"$FA4_ROOT"/})"
+      die "no network, or PyPI did not answer (${log#"$FA4_ROOT"/})$hint"
     fi
-    die "$(reason "$log")pip could not install python/requirements-test.txt (${log#"$FA4_ROOT"/})"
+    die "$(reason "$log")pip could not install python/requirements-$name.txt (${log#"$FA4_ROOT"/})$hint"
   fi
-  rm -f "$FA4_VENV/.fa4-installing"
+  rm -f "$mark"
   printf '%s' "$("$FA4_VENV/bin/python" --version) $wanted" >"$stamp"
   [ -z "$unlock" ] || unlock_folder
 }

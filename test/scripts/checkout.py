@@ -102,15 +102,17 @@ class Checkout:
         shutil.copytree(ROOT / "scripts", self.root / "scripts", symlinks=True)
         shutil.copy(ROOT / "CMakePresets.json", self.root)
         (self.root / "python").mkdir()
-        requirements = self.root / "python" / "requirements-test.txt"
-        shutil.copy(ROOT / "python" / "requirements-test.txt", requirements)
+        lists = {name: self.root / "python" / f"requirements-{name}.txt" for name in ("test", "frameworks")}
+        for path in lists.values():
+            shutil.copy(ROOT / "python" / path.name, path)
         for command, text in STAND_INS.items():
             self.stand_in(self.commands / command, text)
         venv = self.root / ".venv"
         (venv / "bin").mkdir(parents=True)
         self.stand_in(venv / "bin" / "python", PYTHON)
-        digest = hashlib.sha256(requirements.read_bytes()).hexdigest()
-        (venv / ".fa4-requirements").write_text(f"Python 3.11.2 {digest}  -")
+        for name, stamp in (("test", ".fa4-requirements"), ("frameworks", ".fa4-requirements-frameworks")):
+            digest = hashlib.sha256(lists[name].read_bytes()).hexdigest()
+            (venv / stamp).write_text(f"Python 3.11.2 {digest}  -")
 
     def stand_in(self, path, text):
         text = PROLOGUE.replace("@NAME@", path.name) + text

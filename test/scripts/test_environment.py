@@ -322,6 +322,17 @@ def test_new_requirements_are_installed_and_what_was_broken_off_is_repeated(chec
     assert checkout.run()[0] == 0 and len(installs(checkout)) == count
 
 
+def test_frameworks_are_installed_for_pytest_only(checkout):
+    (checkout.root / "python" / "requirements-frameworks.txt").write_text("torch==1.0\n")
+    for script, arguments, env in (("scripts/demo", (), {}), ("scripts/test", ("--only=lit",), {}), ("scripts/test", (), {"FA4_FRAMEWORKS": "0"})):
+        output = checkout.run(script, *arguments, env=env)[1]
+        assert not installs(checkout) and ("going on without torch" in output) == bool(env)
+    checkout.run("scripts/test", "--only=pytest")
+    assert len(installs(checkout)) == 1 and "--no-deps" in installs(checkout)[0] and "requirements-frameworks.txt" in installs(checkout)[0]
+    checkout.run("scripts/test", "--only=pytest")
+    assert len(installs(checkout)) == 1
+
+
 @pytest.mark.parametrize("jobs", ["0", "two", "-1", ""])
 def test_a_number_of_jobs_that_is_none(checkout, jobs):
     status, output = checkout.run(env={"FA4_JOBS": jobs})
