@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Integer.h"
+#include "WideLanes.h"
 #include <cfenv>
 #include <cmath>
 
@@ -441,8 +442,8 @@ bool finish(DecodeContext &c, Handler handler,
 template <typename T, Op op> Handler nearest(bool ftz, bool sat) {
   if constexpr (op == Op::Fma) {
     static constexpr Handler h[2][2] = {
-        {lanewise<arith3<T, false, false>>, lanewise<arith3<T, false, true>>},
-        {lanewise<arith3<T, true, false>>, lanewise<arith3<T, true, true>>}};
+        {wide<arith3<T, false, false>>, wide<arith3<T, false, true>>},
+        {wide<arith3<T, true, false>>, wide<arith3<T, true, true>>}};
     return h[ftz][sat];
   } else {
     static constexpr Handler h[2][2] = {{lanewise<arith2<T, op, false, false>>,
@@ -454,9 +455,11 @@ template <typename T, Op op> Handler nearest(bool ftz, bool sat) {
 }
 template <Op op> Handler nearestPairs(bool ftz) {
   if constexpr (op == Op::Fma)
-    return ftz ? lanewise<pairs3<true>> : lanewise<pairs3<false>>;
+    return ftz ? widePairs<arith3<float, true, false>, pairs3<true>>
+               : widePairs<arith3<float, false, false>, pairs3<false>>;
   else
-    return ftz ? lanewise<pairs2<op, true>> : lanewise<pairs2<op, false>>;
+    return ftz ? widePairs<arith2<float, op, true, false>, pairs2<op, true>>
+               : widePairs<arith2<float, op, false, false>, pairs2<op, false>>;
 }
 
 template <typename E, Op op, bool ftz, bool sat, bool relu>

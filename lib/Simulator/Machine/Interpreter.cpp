@@ -224,6 +224,29 @@ Cluster::Step Cluster::runFragmentImpl(Warp &warp, unsigned index,
   return taken;
 }
 
+void Cluster::stepPlain(Warp &warp) {
+  Fragment &fragment = warp.fragments.front();
+  const Inst &inst = grid.program->insts[fragment.pc];
+  LaneMask mask = fragment.mask;
+  if (inst.guard != Inst::noGuard)
+    mask = guardedLanes(warp, inst, mask);
+  if (mask) {
+    if (checker)
+      tellOfRegisters(*checker, warp, inst);
+    Exec exec{grid,
+              *this,
+              *warp.cta,
+              warp,
+              &fragment,
+              mask,
+              {warp.registers, grid.program->constants()},
+              *grid.program};
+    inst.handler(exec, inst);
+  }
+  ++fragment.pc;
+  countTurn(warp, 1, __builtin_popcount(mask));
+}
+
 MemSpace Exec::classify(uint64_t generic, uint64_t &address) {
   uint64_t window = generic & windowMask;
   address = generic & ~windowMask;

@@ -67,8 +67,21 @@ Flow movPack(Exec &x, const Inst &inst) {
 Flow pack2x32(Exec &x, const Inst &inst) {
   uint64_t *d = x.write<uint64_t>(inst, 0);
   const uint32_t *a = x.read<uint32_t>(inst, 1), *b = x.read<uint32_t>(inst, 2);
-  forEachLane(x.mask, [&](unsigned l) { d[l] = a[l] | uint64_t(b[l]) << 32; });
+  if (x.mask == allLanes)
+    for (unsigned l = 0; l < warpSize; ++l)
+      d[l] = a[l] | uint64_t(b[l]) << 32;
+  else
+    forEachLane(x.mask,
+                [&](unsigned l) { d[l] = a[l] | uint64_t(b[l]) << 32; });
   return Flow::Next;
+}
+/// The halves of 64 bits, in all lanes.
+void unpack2x32(const Exec &x, const Operand &d, const Operand &wide,
+                unsigned shift) {
+  const uint64_t *from = x.read<uint64_t>(wide);
+  uint32_t *to = x.write<uint32_t>(d);
+  for (unsigned l = 0; l < warpSize; ++l)
+    to[l] = uint32_t(from[l] >> shift);
 }
 Flow movUnpack(Exec &x, const Inst &inst) {
   unsigned bits = inst.form, count = inst.numOperands - 1;
@@ -79,6 +92,10 @@ Flow movUnpack(Exec &x, const Inst &inst) {
     if (d.sink)
       continue;
     unsigned at = i * bits;
+    if (x.mask == allLanes && bits == 32 && wide.width == 8 && d.width == 4) {
+      unpack2x32(x, d, wide, at);
+      continue;
+    }
     forEachLane(x.mask, [&](unsigned l) {
       uint64_t v;
       if (wide.width == 4)

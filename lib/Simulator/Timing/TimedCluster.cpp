@@ -6,9 +6,32 @@
 //===----------------------------------------------------------------------===//
 
 #include "TimedCluster.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace fa4::sim;
 using P = fa4::TimingParameter;
+
+/// Whether an instruction computes registers from registers.
+static bool isArithmetic(llvm::StringRef opcode) {
+  return llvm::StringSwitch<bool>(opcode.split('.').first)
+      .Cases({"add", "sub", "mul", "mad", "fma", "min", "max", "abs", "neg"},
+             true)
+      .Cases({"and", "or", "xor", "not", "shl", "shr", "shf", "lop3", "prmt"},
+             true)
+      .Cases({"mov", "cvt", "cvta", "selp", "setp", "ex2", "lg2", "rcp"}, true)
+      .Default(false);
+}
+
+/// Clocks that are too few to wait for.
+constexpr double tolerance = 1e-6;
+
+static bool isPlainInstruction(const Inst &inst, const InstructionClass &kind,
+                               const IssueCost &cost) {
+  return isArithmetic(inst.opcode) && !(inst.flags & Inst::Aligned) &&
+         kind.special == Special::None && !kind.isFence &&
+         !kind.isMbarrierTest && kind.pipe != Pipe::Lsu && cost.localOps == 0;
+}
+
 TimedProgram::TimedProgram(const Program &program, const IssueCosts &costs)
     : program(program), costs(costs) {
   for (const Inst &inst : program.insts) {
@@ -18,6 +41,7 @@ TimedProgram::TimedProgram(const Program &program, const IssueCosts &costs)
       used |= uint16_t(costs.of(inst).ops[i] != 0) << i;
     pipes.push_back(used);
     slots.push_back(costs.of(inst).slots());
+    isPlain.push_back(isPlainInstruction(inst, classes.back(), costs.of(inst)));
     lines = std::max(lines, inst.line + 1);
   }
 }
@@ -41,7 +65,12 @@ TimedCluster::TimedCluster(const TimedProgram &timed,
     times.warp = warp->index;
     warpTimes.push_back(std::move(times));
   }
-  keys.assign(clocks.size(), never);
+  while (leaves < clocks.size())
+    leaves *= 2;
+  keys.assign(leaves, never);
+  earliest.resize(2 * leaves);
+  for (unsigned i = 0; i < numPipes; ++i)
+    intervals[i] = this->sms.front()->interval(Pipe(i));
 }
 
 //===----------------------------------------------------------------------===//
@@ -131,6 +160,11 @@ uint64_t TimedCluster::logWake(double at) {
 //===----------------------------------------------------------------------===//
 
 double TimedCluster::keyOf(const Warp &warp) {
+  if (warp.live && warp.fragments.size() == 1) {
+    const Fragment &only = warp.fragments.front();
+    if (!only.blockedNow && !only.isHeld)
+      return only.readyAt;
+  }
   int index = warp.live ? cluster->firstFragment(warp) : -1;
   if (index < 0)
     return never;
@@ -148,23 +182,36 @@ void TimedCluster::updateKeys() {
       keys[i] = keyOf(warp);
   }
   keysAreOld = false;
+  for (unsigned i = 0; i < leaves; ++i)
+    earliest[leaves + i] = i;
+  for (unsigned node = leaves - 1; node > 0; --node) {
+    unsigned left = earliest[2 * node], right = earliest[2 * node + 1];
+    earliest[node] = keys[right] < keys[left] ? right : left;
+  }
+}
+
+void TimedCluster::setKey(unsigned index, double key) {
+  keys[index] = key;
+  unsigned best = index;
+  for (unsigned node = leaves + index; node > 1; node /= 2) {
+    unsigned other = earliest[node ^ 1];
+    double otherKey = keys[other];
+    bool isOther = otherKey < key || (otherKey == key && other < best);
+    key = isOther ? otherKey : key;
+    best = isOther ? other : best;
+    earliest[node / 2] = best;
+  }
 }
 
 double TimedCluster::nextTime() {
   if (keysAreOld)
     updateKeys();
-  first = 0;
-  double earliest = keys[0];
-  for (unsigned i = 1; i < keys.size(); ++i) {
-    bool isEarlier = keys[i] < earliest;
-    earliest = isEarlier ? keys[i] : earliest;
-    first = isEarlier ? i : first;
-  }
-  double event = events.empty() ? never : events.top().at;
-  return std::min(event, keys[first]);
+  double warp = keys[earliest[1]];
+  return events.empty() ? warp : std::min(events.top().at, warp);
 }
 
 void TimedCluster::advance() {
+  unsigned first = earliest[1];
   bool wasEvent = !events.empty() && events.top().at <= keys[first];
   if (wasEvent)
     runEvent();
@@ -284,15 +331,14 @@ double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
     double &done = current.clock->pipeEnd[unsigned(pipe)];
     // A pair of f32 takes the pipe of single ones for longer.
     double interval =
-        cost.ops[i] *
-        current.sm->interval(Pipe(i) == Pipe::FmaPair ? Pipe(i) : pipe);
+        cost.ops[i] * intervals[Pipe(i) == Pipe::FmaPair ? i : unsigned(pipe)];
     double from = part.pipes[unsigned(pipe)].take(begin, interval);
     // The assembler spreads the warp's own work, which does not delay it.
     queued = std::max(queued, from - std::max(begin, done));
     done = from + interval;
     if (pipe == Pipe::FmaHeavy)
       part.pipes[unsigned(Pipe::Fma)].take(
-          begin, cost.ops[i] * current.sm->interval(Pipe::Fma));
+          begin, cost.ops[i] * intervals[unsigned(Pipe::Fma)]);
   }
   noteResult(part, inst, begin, queued);
   if (cost.localOps > 0)
@@ -397,12 +443,12 @@ bool TimedCluster::canIssue(unsigned index, Fragment &fragment,
   double ready = scoreboardTime(clock, timed.costs.of(inst), time);
   Pipe fullest = Pipe::Control;
   double drained = drainTime(clock, inst, ready, fullest);
-  constexpr double tolerance = 1e-6;
   if (drained <= time + tolerance)
     return true;
   times.scoreboard += ready - time;
   times.pipes[unsigned(fullest)] += drained - ready;
-  keys[index] = fragment.readyAt = drained;
+  fragment.readyAt = drained;
+  setKey(index, drained);
   return false;
 }
 
@@ -460,8 +506,12 @@ void TimedCluster::endInstruction(unsigned index, SmModel::Part &part,
 void TimedCluster::stepWarp(unsigned index) {
   Warp &warp = *cluster->warps()[index];
   WarpTimes &times = warpTimes[index];
-  int at = cluster->firstFragment(warp);
+  bool isWhole = warp.fragments.size() == 1;
+  int at = isWhole ? 0 : cluster->firstFragment(warp);
   Fragment &fragment = warp.fragments[at];
+  if (isWhole && timed.isPlain[fragment.pc] && !fragment.blockedNow &&
+      !fragment.isCharged)
+    return stepPlain(index, warp);
   const Inst &inst = timed.program.insts[fragment.pc];
   bool isIssued = fragment.blockedNow || fragment.isCharged;
   if (!isIssued && !canIssue(index, fragment, inst))
@@ -478,7 +528,7 @@ void TimedCluster::stepWarp(unsigned index) {
     if (current.kind->isFence && fragment.readyAt > now) {
       // The clocks of an instruction come before its effect: machine code that
       // stands in front of a barrier is charged to the barrier.
-      keys[index] = fragment.readyAt;
+      setKey(index, fragment.readyAt);
       fragment.isCharged = true;
       return;
     }
@@ -492,7 +542,42 @@ void TimedCluster::stepWarp(unsigned index) {
     endInstruction(index, part, inst, step.mask, waitingSince);
   else if (step.inst && !current.isRetry)
     chargeSpecial(part, now);
-  keys[index] = keyOf(warp);
+  setKey(index, keyOf(warp));
+}
+
+/// What stepWarp does for an instruction that nothing holds up once its
+/// operands are there, and that tells the clock of nothing.
+void TimedCluster::stepPlain(unsigned index, Warp &warp) {
+  Fragment &fragment = warp.fragments.front();
+  const Inst &inst = timed.program.insts[fragment.pc];
+  WarpClock &clock = clocks[index];
+  WarpTimes &times = warpTimes[index];
+  const IssueCost &cost = timed.costs.of(inst);
+  double time = keys[index];
+  if (!cost.waits.empty()) {
+    double ready = scoreboardTime(clock, cost, time);
+    if (ready > time + tolerance) {
+      times.scoreboard += ready - time;
+      fragment.readyAt = ready;
+      return setKey(index, ready);
+    }
+  }
+  current.clock = &clock;
+  current.times = &times;
+  current.line = inst.line;
+  current.sm = sms[warp.cta->rank];
+  current.kind = &timed.classes[fragment.pc];
+  current.clocks = cost.clocks;
+  now = charge(times, current.sm->parts[warp.index % SmModel::numParts], inst,
+               time);
+  fragment.readyAt = current.issuedAt;
+  clock.nominal += current.clocks;
+  clock.cause = fragment.cause;
+  ++times.instructions;
+  times.end = std::max(times.end, now);
+  end = std::max(end, now);
+  cluster->stepPlain(warp);
+  setKey(index, fragment.readyAt);
 }
 
 //===----------------------------------------------------------------------===//

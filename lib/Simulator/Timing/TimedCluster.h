@@ -45,6 +45,9 @@ struct TimedProgram {
   /// IssueCost::slots.
   std::vector<uint16_t> pipes;
   std::vector<float> slots;
+  /// By pc, whether an instruction does nothing but write registers, and takes
+  /// nothing but its issue and pipes.
+  std::vector<uint8_t> isPlain;
   uint32_t lines = 0; ///< The last PTX line, plus 1.
 };
 
@@ -167,6 +170,9 @@ private:
   double get(TimingParameter id) const { return sms.front()->chip[id]; }
   void updateKeys();
   double keyOf(const Warp &warp);
+  /// Sets the time of a warp that may do something then.
+  void setKey(unsigned index, double key);
+  void stepPlain(unsigned index, Warp &warp);
   void runEvent();
   void stepWarp(unsigned index);
   bool canIssue(unsigned index, Fragment &fragment, const Inst &inst);
@@ -240,7 +246,12 @@ private:
   uint64_t seenEpoch = 0;
   bool isPerforming = false; ///< An asynchronous operation, not a warp, acts.
   bool keysAreOld = true;
-  unsigned first = 0; ///< The warp with the smallest key.
+  /// The warp with the smallest key of each subtree of a binary tree whose
+  /// leaves, from `leaves` on, are the warps. The root is 1; of warps with the
+  /// same key the first one counts.
+  std::vector<uint16_t> earliest;
+  unsigned leaves = 1;
+  std::array<double, numPipes> intervals; ///< SmModel::interval.
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   uint64_t eventNumber = 0;
   /// The last operation of a queue.
