@@ -64,7 +64,8 @@ def draw(argument, rng):
     if argument == "f32":
         return 0.3
     *shape, element = argument.removeprefix("tensor<").removesuffix(">").split("x")
-    shape = [int(size) for size in shape]
+    # Of what is dynamic, the first dimension is the batch.
+    shape = [(2 if i == 0 else 6) if size == "?" else int(size) for i, size in enumerate(shape)]
     if element == "i1":
         mask = rng.random(shape) < 0.6
         mask[..., 0] = True  # A row that sees no key is NaN in one, and zero in the other.

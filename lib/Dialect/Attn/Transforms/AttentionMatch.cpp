@@ -9,6 +9,7 @@
 #include "AttentionMatch.h"
 #include "ResultPlace.h"
 #include "TensorProduct.h"
+#include "TensorSize.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -50,15 +51,24 @@ static OuterLoops findOuterLoops(linalg::LinalgOp op, Value probabilities,
 static int64_t findMergedHeads(linalg::LinalgOp op) {
   // Values come through fewer operations than probabilities.
   for (OpOperand *operand : op.getDpsInputOperands()) {
-    auto collapse = operand->get().getDefiningOp<tensor::CollapseShapeOp>();
-    if (!collapse)
-      continue;
-    for (const ReassociationIndices &group :
-         collapse.getReassociationIndices()) {
+    SmallVector<ReassociationIndices> own;
+    RankedTensorType source;
+    if (auto collapse =
+            operand->get().getDefiningOp<tensor::CollapseShapeOp>()) {
+      own = collapse.getReassociationIndices();
+      source = collapse.getSrcType();
+    } else if (auto reshape =
+                   operand->get().getDefiningOp<tensor::ReshapeOp>()) {
+      if (std::optional<ReshapeGroups> both = getReshapeGroups(reshape)) {
+        own = both->source;
+        source = cast<RankedTensorType>(reshape.getSource().getType());
+      }
+    }
+    for (const ReassociationIndices &group : own) {
       // All dimensions but the outermost one, which is the batch.
       int64_t heads = 1;
       for (int64_t dim : ArrayRef(group).drop_front(!group.empty())) {
-        int64_t size = collapse.getSrcType().getDimSize(dim);
+        int64_t size = source.getDimSize(dim);
         heads = ShapedType::isDynamic(size) ? 0 : heads * size;
       }
       if (heads > 1)

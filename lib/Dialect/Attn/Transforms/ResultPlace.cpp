@@ -7,53 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "ResultPlace.h"
+#include "TensorSize.h"
 
 using namespace mlir;
 using namespace fa4::attn;
-
-/// Indices of the result of `expand`; empty if they are not known.
-static SmallVector<AffineExpr> expandIndices(tensor::ExpandShapeOp expand,
-                                             ArrayRef<AffineExpr> indices,
-                                             ElementTracer &tracer) {
-  auto type = expand.getResultType();
-  SmallVector<AffineExpr> expanded(
-      type.getRank(), getAffineConstantExpr(0, expand.getContext()));
-  for (auto [group, index] :
-       llvm::zip(expand.getReassociationIndices(), indices)) {
-    AffineExpr rest = index;
-    for (int64_t dim : llvm::reverse(group)) {
-      int64_t size = type.getDimSize(dim);
-      if (dim == group.front()) {
-        expanded[dim] = rest;
-        continue;
-      }
-      if (ShapedType::isDynamic(size))
-        return {};
-      expanded[dim] = tracer.simplify(rest % size);
-      rest = tracer.simplify(rest.floorDiv(size));
-    }
-  }
-  return expanded;
-}
-
-/// Indices of the result of `collapse`; empty if they are not known.
-static SmallVector<AffineExpr> collapseIndices(tensor::CollapseShapeOp collapse,
-                                               ArrayRef<AffineExpr> indices,
-                                               ElementTracer &tracer) {
-  auto source = collapse.getSrcType();
-  SmallVector<AffineExpr> collapsed;
-  for (const ReassociationIndices &group : collapse.getReassociationIndices()) {
-    AffineExpr sum = getAffineConstantExpr(0, collapse.getContext());
-    for (auto [position, dim] : llvm::enumerate(group)) {
-      if (position != 0 && source.isDynamicDim(dim))
-        return {};
-      sum = position == 0 ? indices[dim]
-                          : sum * source.getDimSize(dim) + indices[dim];
-    }
-    collapsed.push_back(tracer.simplify(sum));
-  }
-  return collapsed;
-}
 
 /// Indices of the result of `op`; empty if they are not known.
 static SmallVector<AffineExpr> permuteIndices(linalg::LinalgOp op,
@@ -85,11 +42,26 @@ std::optional<Place> fa4::attn::followPlace(const Place &place, Operation *user,
   if (!type || !definition || user->getBlock() != definition->getBlock())
     return std::nullopt;
   Place next = {user->getResult(0), {}};
+  auto orNone = [](std::optional<SmallVector<AffineExpr>> indices) {
+    return indices ? *indices : SmallVector<AffineExpr>();
+  };
+  auto source = cast<ShapedType>(place.tensor.getType());
   if (auto expand = dyn_cast<tensor::ExpandShapeOp>(user))
-    next.indices = expandIndices(expand, place.indices, tracer);
+    next.indices = orNone(
+        tracer.split(type, expand.getReassociationIndices(), place.indices));
   else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(user))
-    next.indices = collapseIndices(collapse, place.indices, tracer);
-  else if (auto op = dyn_cast<linalg::LinalgOp>(user))
+    next.indices = orNone(
+        tracer.join(source, collapse.getReassociationIndices(), place.indices));
+  else if (auto reshape = dyn_cast<tensor::ReshapeOp>(user)) {
+    std::optional<ReshapeGroups> groups = reshape.getSource() == place.tensor
+                                              ? getReshapeGroups(reshape)
+                                              : std::nullopt;
+    if (!groups)
+      return std::nullopt;
+    auto joined = tracer.join(source, groups->source, place.indices);
+    if (joined)
+      next.indices = orNone(tracer.split(type, groups->result, *joined));
+  } else if (auto op = dyn_cast<linalg::LinalgOp>(user))
     next.indices = permuteIndices(op, place.tensor, place.indices);
   else
     next.indices = place.indices;

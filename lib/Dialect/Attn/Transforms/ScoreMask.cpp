@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScoreMask.h"
+#include "ElementRange.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -213,10 +214,23 @@ ElementRef MaskSplitter::split(ElementRef scores) {
                                              scores->type, args);
 }
 
+/// Whether all queries see the first key, however many there are.
+static bool allSeeFirstKey(ArrayRef<ScoreMask> masks, unsigned key,
+                           ElementTracer &tracer) {
+  return llvm::all_of(masks, [&](const ScoreMask &mask) {
+    return getTruth(mask.condition, [&](unsigned dim) {
+             return dim == key ? ElementRange{0, 0}
+                               : getIndexRange(tracer.getSize(dim));
+           }) == !mask.isHidden;
+  });
+}
+
 /// Whether each query sees a key: the first one, the last one, or the one with
 /// its own number.
 static bool eachSeesKey(ArrayRef<ScoreMask> masks, unsigned query, unsigned key,
                         ElementTracer &tracer) {
+  if (allSeeFirstKey(masks, key, tracer))
+    return true;
   int64_t queries = tracer.getSize(query), keys = tracer.getSize(key);
   if (ShapedType::isDynamic(queries) || ShapedType::isDynamic(keys) ||
       queries > (1 << 20))

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScoreRegion.h"
+#include "ElementRange.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -41,108 +42,16 @@ void ScoreRegionWriter::collect(ElementRef element) {
 // Integers
 //===----------------------------------------------------------------------===//
 
-/// Kernels count rows in 32 bits.
-static constexpr int64_t kMostRows = (int64_t(1) << 31) - 1;
-
-std::optional<ScoreRegionWriter::Range>
-ScoreRegionWriter::getRange(AffineExpr index) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(index))
-    return Range{constant.getValue(), constant.getValue()};
-  if (auto dim = dyn_cast<AffineDimExpr>(index)) {
-    int64_t size = tracer.getSize(dim.getPosition());
-    return Range{0, ShapedType::isDynamic(size) ? kMostRows : size - 1};
-  }
-  auto binary = dyn_cast<AffineBinaryOpExpr>(index);
-  std::optional<Range> a, b;
-  if (binary) {
-    a = getRange(binary.getLHS());
-    b = getRange(binary.getRHS());
-  }
-  if (!a || !b)
-    return std::nullopt;
-  if (index.getKind() == AffineExprKind::Add)
-    return Range{a->low + b->low, a->high + b->high};
-  if (b->low != b->high || b->low <= 0 || !llvm::isInt<32>(b->low) ||
-      a->low < 0 || !llvm::isInt<32>(a->high))
-    return std::nullopt;
-  if (index.getKind() == AffineExprKind::Mul)
-    return Range{a->low * b->low, a->high * b->low};
-  if (index.getKind() == AffineExprKind::FloorDiv)
-    return Range{a->low / b->low, a->high / b->low};
-  if (index.getKind() == AffineExprKind::Mod)
-    return Range{0, b->low - 1};
-  return std::nullopt;
-}
-
-std::optional<ScoreRegionWriter::Range>
-ScoreRegionWriter::getRange(ElementRef element) {
-  if (element->kind == Element::Index)
-    return getRange(element->indices.front());
-  if (std::optional<double> number = element->getConstant();
-      number && isa<IntegerAttr>(element->constant)) {
-    int64_t exact =
-        cast<IntegerAttr>(element->constant).getValue().getSExtValue();
-    if (element->type.isInteger(1) || !llvm::isInt<32>(exact))
-      return std::nullopt;
-    return Range{exact, exact};
-  }
-  if (element->kind != Element::Apply || !element->type.isIntOrIndex() ||
-      element->type.isInteger(1))
-    return std::nullopt;
-  auto arg = [&](unsigned i) { return getRange(element->args[i]); };
-  std::optional<Range> result;
-  if (element->isa<arith::IndexCastOp>() || element->isa<arith::ExtSIOp>() ||
-      element->isa<arith::TruncIOp>()) {
-    result = arg(0);
-  } else if (element->isa<arith::ExtUIOp>()) {
-    if (element->args[0]->type.isInteger(1))
-      return Range{0, 1};
-    result = arg(0);
-    if (result && result->low < 0)
-      return std::nullopt;
-  } else if (element->isa<arith::SelectOp>()) {
-    std::optional<Range> a = arg(1), b = arg(2);
-    if (a && b)
-      result = Range{std::min(a->low, b->low), std::max(a->high, b->high)};
-  } else if (element->args.size() == 2) {
-    std::optional<Range> a = arg(0), b = arg(1);
-    if (!a || !b)
-      return std::nullopt;
-    // All of these fit into 32 bits, so that nothing here overflows.
-    if (element->isa<arith::AddIOp>())
-      result = Range{a->low + b->low, a->high + b->high};
-    else if (element->isa<arith::SubIOp>())
-      result = Range{a->low - b->high, a->high - b->low};
-    else if (element->isa<arith::MulIOp>()) {
-      auto corners = {a->low * b->low, a->low * b->high, a->high * b->low,
-                      a->high * b->high};
-      result = Range{std::min(corners), std::max(corners)};
-    } else if (element->isa<arith::MaxSIOp>())
-      result = Range{std::max(a->low, b->low), std::max(a->high, b->high)};
-    else if (element->isa<arith::MinSIOp>())
-      result = Range{std::min(a->low, b->low), std::min(a->high, b->high)};
-    else if (b->low > 0 && element->isa<arith::DivSIOp>())
-      result = Range{std::min(a->low, a->low / b->high),
-                     std::max(a->high, a->high / b->low)};
-    else if (b->low > 0 && element->isa<arith::RemSIOp>())
-      result = Range{a->low < 0 ? 1 - b->high : 0, b->high - 1};
-  }
-  unsigned width =
-      element->type.isIndex() ? 32 : element->type.getIntOrFloatBitWidth();
-  width = std::min(width, 32u);
-  if (!result || !llvm::isIntN(width, result->low) ||
-      !llvm::isIntN(width, result->high))
-    return std::nullopt;
-  return result;
-}
-
 static bool isWideInteger(Type type) {
   return type.isInteger() && type.getIntOrFloatBitWidth() > 32;
 }
 
 /// Whether a wide integer may be computed in 32 bits.
 bool ScoreRegionWriter::isNarrow(ElementRef element) {
-  return isWideInteger(element->type) && getRange(element).has_value();
+  return isWideInteger(element->type) &&
+         getRange(element, [&](unsigned dim) {
+           return getIndexRange(tracer.getSize(dim));
+         }).has_value();
 }
 
 //===----------------------------------------------------------------------===//

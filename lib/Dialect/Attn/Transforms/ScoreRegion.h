@@ -31,17 +31,11 @@ public:
   void writeMaskMod(mlir::OpBuilder &b, mlir::Region &region);
 
 private:
-  /// The smallest and the largest number that an integer may be.
-  struct Range {
-    int64_t low, high;
-  };
   void collect(ElementRef element);
   mlir::Block *addBlock(mlir::OpBuilder &b, mlir::Region &region, bool isScore);
   mlir::Value emit(mlir::OpBuilder &b, ElementRef element);
   mlir::Value emitApply(mlir::OpBuilder &b, ElementRef element);
   mlir::Value emitIndex(mlir::OpBuilder &b, mlir::AffineExpr index);
-  std::optional<Range> getRange(ElementRef element);
-  std::optional<Range> getRange(mlir::AffineExpr index);
   bool isNarrow(ElementRef element);
   ElementRef negate(ElementRef condition);
 

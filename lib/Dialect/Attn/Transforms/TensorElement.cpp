@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TensorElement.h"
+#include "TensorSize.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -173,10 +174,10 @@ AffineExpr ElementTracer::simplify(AffineExpr expr) {
     if (limit && *limit <= divisor.getValue())
       return isMod ? rest : multiple;
   }
-  return join(getAffineBinaryOpExpr(expr.getKind(), left, right));
+  return joinParts(getAffineBinaryOpExpr(expr.getKind(), left, right));
 }
 
-AffineExpr ElementTracer::join(AffineExpr sum) {
+AffineExpr ElementTracer::joinParts(AffineExpr sum) {
   SmallVector<AffineExpr> terms = {sum};
   // Sums are chains to the left.
   while (terms.front().getKind() == AffineExprKind::Add) {
@@ -245,10 +246,9 @@ bool fa4::attn::getLoops(OpResult result, ArrayRef<AffineExpr> indices,
 // Tracing
 //===----------------------------------------------------------------------===//
 
-ElementRef ElementTracer::traceCollapse(Value source,
-                                        ArrayRef<ReassociationIndices> groups,
-                                        ArrayRef<AffineExpr> indices) {
-  auto type = cast<ShapedType>(source.getType());
+std::optional<SmallVector<AffineExpr>>
+ElementTracer::split(ShapedType type, ArrayRef<ReassociationIndices> groups,
+                     ArrayRef<AffineExpr> indices) {
   // A group without dimensions is of a tensor with one element.
   SmallVector<AffineExpr> inner(type.getRank(),
                                 getAffineConstantExpr(0, context));
@@ -266,32 +266,46 @@ ElementRef ElementTracer::traceCollapse(Value source,
         continue;
       }
       if (ShapedType::isDynamic(size))
-        return nullptr;
+        return std::nullopt;
       inner[dim] = simplify(rest % size);
       rest = simplify(rest.floorDiv(size));
     }
   }
-  return trace(source, inner);
+  return inner;
 }
 
-ElementRef ElementTracer::traceExpand(Value source, ShapedType result,
-                                      ArrayRef<ReassociationIndices> groups,
-                                      ArrayRef<AffineExpr> indices) {
+std::optional<SmallVector<AffineExpr>>
+ElementTracer::join(ShapedType type, ArrayRef<ReassociationIndices> groups,
+                    ArrayRef<AffineExpr> indices) {
   SmallVector<AffineExpr> outer;
   for (const ReassociationIndices &group : groups) {
     AffineExpr sum = getAffineConstantExpr(0, context);
     for (int64_t dim : group) {
-      int64_t size = result.getDimSize(dim);
+      int64_t size = type.getDimSize(dim);
       if (size == 1)
         continue;
       bool isFirst = sum == getAffineConstantExpr(0, context);
       if (ShapedType::isDynamic(size) && !isFirst)
-        return nullptr;
+        return std::nullopt;
       sum = isFirst ? indices[dim] : sum * size + indices[dim];
     }
     outer.push_back(simplify(sum));
   }
-  return trace(source, outer);
+  return outer;
+}
+
+ElementRef ElementTracer::traceReshape(tensor::ReshapeOp reshape,
+                                       ArrayRef<AffineExpr> indices) {
+  std::optional<ReshapeGroups> groups = getReshapeGroups(reshape);
+  if (!groups)
+    return nullptr;
+  auto outer = join(cast<ShapedType>(reshape.getResult().getType()),
+                    groups->result, indices);
+  if (!outer)
+    return nullptr;
+  auto inner = split(cast<ShapedType>(reshape.getSource().getType()),
+                     groups->source, *outer);
+  return inner ? trace(reshape.getSource(), *inner) : nullptr;
 }
 
 ElementRef ElementTracer::traceSlice(tensor::ExtractSliceOp slice,
@@ -350,6 +364,25 @@ static DictionaryAttr getMeaning(Operation *op) {
   return attributes.getDictionary(op->getContext());
 }
 
+/// The loop that `definition` is the index of: select(size == 1, 0, index) is
+/// the index, if the size is that of the loop.
+static std::optional<unsigned> getBroadcastLoop(Operation *definition,
+                                                linalg::LinalgOp op) {
+  auto select = dyn_cast<arith::SelectOp>(definition);
+  if (!select || !matchPattern(select.getTrueValue(), m_Zero()))
+    return std::nullopt;
+  auto index = select.getFalseValue().getDefiningOp<linalg::IndexOp>();
+  auto comparison = select.getCondition().getDefiningOp<arith::CmpIOp>();
+  if (!index || !comparison ||
+      comparison.getPredicate() != arith::CmpIPredicate::eq ||
+      !matchPattern(comparison.getRhs(), m_One()))
+    return std::nullopt;
+  std::optional<TensorSize> size = getTensorSize(comparison.getLhs());
+  std::optional<TensorSize> own = getLoopSize(op, index.getDim());
+  return size && own && *size == *own ? std::optional(index.getDim())
+                                      : std::nullopt;
+}
+
 ElementRef ElementTracer::traceScalar(Value value, linalg::LinalgOp op,
                                       ArrayRef<AffineExpr> loops) {
   llvm::SaveAndRestore deeper(depth, depth + 1);
@@ -392,6 +425,11 @@ ElementRef ElementTracer::traceScalar(Value value, linalg::LinalgOp op,
       return nullptr;
     element.kind = Element::Index;
     element.indices = {simplify(loops[index.getDim()])};
+    return add(element);
+  }
+  if (std::optional<unsigned> loop = getBroadcastLoop(definition, op)) {
+    element.kind = Element::Index;
+    element.indices = {simplify(loops[*loop])};
     return add(element);
   }
   if (auto extract = dyn_cast<tensor::ExtractOp>(definition)) {
@@ -466,11 +504,15 @@ ElementRef ElementTracer::traceDefinition(Operation *definition,
   if (auto op = dyn_cast<linalg::LinalgOp>(definition))
     return traceElementwise(op, result, indices);
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(definition))
-    return traceCollapse(collapse.getSrc(), collapse.getReassociationIndices(),
-                         indices);
+    if (auto inner = split(collapse.getSrcType(),
+                           collapse.getReassociationIndices(), indices))
+      return trace(collapse.getSrc(), *inner);
   if (auto expand = dyn_cast<tensor::ExpandShapeOp>(definition))
-    return traceExpand(expand.getSrc(), expand.getResultType(),
-                       expand.getReassociationIndices(), indices);
+    if (auto outer = join(expand.getResultType(),
+                          expand.getReassociationIndices(), indices))
+      return trace(expand.getSrc(), *outer);
+  if (auto reshape = dyn_cast<tensor::ReshapeOp>(definition))
+    return traceReshape(reshape, indices);
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(definition))
     return traceSlice(slice, indices);
   if (auto cast = dyn_cast<tensor::CastOp>(definition))

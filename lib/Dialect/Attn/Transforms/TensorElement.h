@@ -128,6 +128,18 @@ public:
 
   /// Divisions and remainders are resolved where sizes say how they end.
   mlir::AffineExpr simplify(mlir::AffineExpr expr);
+  /// The indices in a tensor of `type` of the element that is at `indices` when
+  /// each group of dimensions is one; nothing if sizes are not known.
+  std::optional<llvm::SmallVector<mlir::AffineExpr>>
+  split(mlir::ShapedType type,
+        llvm::ArrayRef<mlir::ReassociationIndices> groups,
+        llvm::ArrayRef<mlir::AffineExpr> indices);
+  /// The indices, when each group of dimensions is one, of the element that is
+  /// at `indices` in a tensor of `type`; nothing if sizes are not known.
+  std::optional<llvm::SmallVector<mlir::AffineExpr>>
+  join(mlir::ShapedType type, llvm::ArrayRef<mlir::ReassociationIndices> groups,
+       llvm::ArrayRef<mlir::AffineExpr> indices);
+
   /// The size of a dimension; ShapedType::kDynamic if it is not known.
   int64_t getSize(unsigned dim) const { return sizes[dim]; }
 
@@ -144,12 +156,8 @@ private:
                              llvm::ArrayRef<mlir::AffineExpr> indices);
   ElementRef traceElementwise(mlir::linalg::LinalgOp op, mlir::OpResult result,
                               llvm::ArrayRef<mlir::AffineExpr> indices);
-  ElementRef traceCollapse(mlir::Value source,
-                           llvm::ArrayRef<mlir::ReassociationIndices> groups,
-                           llvm::ArrayRef<mlir::AffineExpr> indices);
-  ElementRef traceExpand(mlir::Value source, mlir::ShapedType result,
-                         llvm::ArrayRef<mlir::ReassociationIndices> groups,
-                         llvm::ArrayRef<mlir::AffineExpr> indices);
+  ElementRef traceReshape(mlir::tensor::ReshapeOp reshape,
+                          llvm::ArrayRef<mlir::AffineExpr> indices);
   /// An element of a constant that counts in steps: 0, 1, 2, ...
   ElementRef traceCount(mlir::DenseElementsAttr numbers,
                         llvm::ArrayRef<mlir::AffineExpr> indices);
@@ -163,7 +171,7 @@ private:
   /// nothing if that is not known.
   std::optional<int64_t> getLimit(mlir::AffineExpr expr);
   /// Joins what a division has taken apart: (x floordiv c) * c + x mod c.
-  mlir::AffineExpr join(mlir::AffineExpr sum);
+  mlir::AffineExpr joinParts(mlir::AffineExpr sum);
 
   mlir::MLIRContext *context;
   llvm::SmallVector<int64_t> sizes;

@@ -153,12 +153,13 @@ def RaiseToAttn : FA4_Pass<"raise-to-attn"> {
     What computes q, k or v, element by element, stays in front of the op, which takes the
     result: a RoPE, a bias. Constant factors of q and k become a part of `scale`, and of
     the tensors that hold an operand the op takes one of the narrowest type that all three are in.
-    Reshapes of the result and its rounding to a narrower type become a part of the op.
+    Reshapes of the result and its rounding to a narrower type become a part of the op. Sizes may
+    be dynamic, and reshapes a `tensor.reshape` with computed shapes, as torch-mlir writes them.
 
     What is done with the scores becomes a `score_mod`: a bias, a soft cap, ALiBi. A constant
     factor becomes `scale`. `select(c, x, -inf)` and the addition of `select(c, 0, -inf)` become
     a `mask_mod`, of which `canonicalize` makes a causal or window mask. A number of at most
-    -1e30 is -inf where sizes are static and the pass sees that each query sees a key; otherwise
+    -1e30 is -inf where the pass sees that each query sees a key; otherwise
     a finite number stays in the `score_mod`, as a row of which all is hidden would tell the two
     apart. Integers of 64 bits become i32 where the sizes of tensors say that they fit. Other
     tensors become captures.
