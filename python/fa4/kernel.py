@@ -16,7 +16,7 @@ from typing import Any
 from fa4 import _library, cache, cuda_tools, diagnostics
 from fa4.arrays import Results, as_array, as_number, numpy_dtype
 from fa4.errors import CompileError, CompileWarning, Fa4Error, SimulationError
-from fa4.spec import Spec, SpecError
+from fa4.spec import Spec, SpecError, is_whole
 
 @dataclass(frozen=True)
 class Time:
@@ -48,6 +48,15 @@ def _strides_in_elements(array) -> tuple[int, ...]:
         strides.append(count)
         count *= length
     return tuple(reversed(strides))
+
+
+def _number_below(name: str, value, end: int) -> int:
+    """A whole number from 0 to one below `end`."""
+    if not is_whole(value):
+        raise TypeError(f"{name} is a whole number, not {value!r}")
+    if not 0 <= value < end:
+        raise SpecError(f"{name} is {value}, and numbers from 0 to {end - 1} are taken")
+    return int(value)
 
 
 def _compile(text: str, emit: str, options: Mapping, use_cache: bool | None) -> cache.Entry:
@@ -86,7 +95,17 @@ def compile(
     Raises CompileError, TraceError where score_mod or mask_mod cannot be traced, and LibraryNotFoundError."""
     if not isinstance(op, (Spec, str)):
         raise TypeError(f"op is a spec, as fa4.sdpa returns it, or the text of an MLIR module, not {type(op).__name__}")
+    for name, value, kinds, what in (
+        ("chip", chip, (str, type(None)), "the name of a chip"), ("options", options, (str, Mapping), "a text or a dict"),
+        ("verify", verify, (bool, type(None)), "True, False or None"), ("ptxas", ptxas, (str, os.PathLike, type(None)), "a path or None"),
+        ("allow_spills", allow_spills, bool, "True or False"), ("cache", cache, (bool, type(None)), "True, False or None"),
+    ):  # fmt: skip
+        if not isinstance(value, kinds):
+            raise TypeError(f"{name} is {what}, not {value!r}")
+    ptxas = ptxas and os.fspath(ptxas)
     if not isinstance(options, str):
+        if wrong := [name for name in options if not isinstance(name, str)]:
+            raise TypeError(f"options have names, and {wrong[0]!r} is none")
         options = " ".join(f"{k.replace('_', '-')}={str(v).lower() if isinstance(v, bool) else v}" for k, v in options.items())
     if ptxas is None and verify is not False and os.environ.get("FA4_VERIFY_PTX") != "0":
         ptxas = cuda_tools.find()
@@ -173,6 +192,8 @@ class Kernel:
 
     def ir(self, level: str) -> str:
         """The module at a level: "tile", "schedule", "nvvm", ... (docs/fa4-compile.md lists all), or "llvm" for LLVM IR."""
+        if not isinstance(level, str):
+            raise TypeError(f"level is the name of a level of IR, not {level!r}")
         suffix = ".ll" if level == "llvm" else f".{level}.mlir"
         options = {**self._options, "verify": False, "ptxas": None}
         made = _compile(self.text, level, options, self._cache).files
@@ -245,7 +266,17 @@ class Kernel:
         for name, size in self.spec.kernel_sizes(bound).items():
             if result.setdefault(name, size) != size:
                 raise SpecError(f"{name} is {result[name]} in the call, and {size} by its arrays and the spec")
+        for name in self.spec.captured_tensors.keys() & shapes.keys():
+            self._check_capture(name, tuple(shapes[name]), result)
         return {name: value for name, value in result.items() if name in names.values()}
+
+    def _check_capture(self, name: str, shape: tuple[int, ...], sizes: Mapping[str, int | float]):
+        """Raises SpecError where a captured tensor has another size than the kernel reads, as of a number for each query head."""
+        what = {"B": "sequences", "Hq": "query heads", "Hkv": "key/value heads", "Sq": "queries", "Sk": "keys"}
+        for dim, (size, wanted) in enumerate(zip(shape, self.manifest["tensors"][self._names()[name]]["shape"])):
+            known = sizes.get(str(wanted), size)
+            if known != size:
+                raise SpecError(f"{name} has shape {shape}: dimension {dim} is {size}, and there are {known} {what.get(str(wanted), wanted)}")
 
     def shape_of(self, tensor: str, sizes: Mapping[str, int | float]) -> tuple[int, ...]:
         """The shape of a tensor of the manifest, whose sizes are names and numbers."""
@@ -313,6 +344,9 @@ class Kernel:
 
         Returns new arrays of the results by their names, `results.out` (and `.lse`, or `.dq`, `.dk`, `.dv`). Raises
         SimulationError where the kernel has a finding, SpecError where the arrays are not those of the spec."""
+        if not isinstance(check, bool):
+            raise TypeError(f"check is True or False, not {check!r}")
+        seed, threads = _number_below("seed", seed, 2**64), _number_below("threads", threads, 2**32)
         if absent := [name for name in (self.spec.captures if self.spec else ()) if name in self.spec.captured_tensors and name not in call]:
             raise SpecError(f"{self.name} needs the captured tensor{'s' * (len(absent) > 1)} {', '.join(absent)}")
         with _library.Simulation(self.manifest_text) as simulation:

@@ -9,13 +9,15 @@ sizes but the head dims: numbers and names are what a call is checked against, a
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from fa4.arrays import Results, as_float
+from fa4.arrays import Results, as_array, as_float, as_number
 from fa4.captured import Found, capture_type
 from fa4.errors import Fa4Error
 from fa4.tracing import CAPTURE_TYPES, ELEMENT_TYPES, PARAMETERS, Traced, captures_of, format_f32, trace_regions
@@ -32,6 +34,16 @@ class SpecError(Fa4Error, ValueError):
     """A spec that says what no op is, or a call with other sizes than the spec's."""
 
 
+def is_whole(value) -> bool:
+    """Whether this is a whole number, of Python or of numpy; a bool is none."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _check_choice(name: str, value, allowed: Sequence[str]):
+    if not isinstance(value, str) or value not in allowed:
+        raise SpecError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
+
+
 @dataclass(frozen=True)
 class Mask:
     """A band of visible keys: query i sees key j if i + shift - left <= j <= i + shift + right. A bound that is None
@@ -43,12 +55,16 @@ class Mask:
     align: str = "bottom_right"
 
     def __post_init__(self):
-        if self.align not in ALIGNMENTS:
-            raise SpecError(f"align is one of {', '.join(ALIGNMENTS)}, not {self.align!r}")
+        _check_choice("align", self.align, ALIGNMENTS)
         for name in ("left", "right"):
             bound = getattr(self, name)
-            if bound is not None and (not isinstance(bound, int) or isinstance(bound, bool)):
+            if bound is None:
+                continue
+            if not is_whole(bound):
                 raise SpecError(f"{name} of a mask is a number of keys or None, not {bound!r}")
+            if bound == -1:
+                raise SpecError(f"{name} of a mask is -1, which other libraries have for no bound: None is that here (and an op in MLIR may say -1)")
+            object.__setattr__(self, name, int(bound))
 
     @property
     def text(self) -> str:
@@ -66,7 +82,7 @@ MASKS = {"causal": Mask(right=0), "causal_top_left": Mask(right=0, align="top_le
 def _read_mask(mask) -> Mask | None:
     if mask is None or isinstance(mask, Mask):
         return mask
-    if mask in MASKS:
+    if isinstance(mask, str) and mask in MASKS:
         return MASKS[mask]
     raise SpecError(f"mask is None, one of {', '.join(MASKS)}, or fa4.Mask(left, right, align), not {mask!r}")
 
@@ -78,15 +94,34 @@ def _read_shape(name: str, shape, rank: int) -> tuple[int | str, ...]:
         raise SpecError(f'the shape of {name} is a text as "B Sq 8 128" or a sequence of names and numbers, not {shape!r}')
     sizes: list[int | str] = []
     for size in given:
-        if isinstance(size, str) and size.isdigit():
+        if isinstance(size, str) and size.isdecimal():
             size = int(size)
-        if isinstance(size, int) and not isinstance(size, bool) and size > 0 or isinstance(size, str) and size.isidentifier():
+        if is_whole(size) and 0 < size < 2**63:
+            sizes.append(int(size))
+        elif isinstance(size, str) and size.isidentifier():
             sizes.append(size)
         else:
             raise SpecError(f"the shape of {name} has {size!r}, which is neither a name nor a positive number")
     if len(sizes) != rank:
         raise SpecError(f"the shape of {name} has {len(sizes)} sizes, not {rank}: {shape!r}")
     return tuple(sizes)
+
+
+def _read_scale(scale) -> float | None:
+    """A factor that f32 has."""
+    if scale is None:
+        return None
+    if isinstance(scale, bool) or not isinstance(scale, numbers.Real) and getattr(scale, "shape", None) != ():
+        raise SpecError(f"scale is a number or None, not {scale!r}")
+    if not math.isfinite(float(scale)) or abs(float(scale)) > 3.4e38:
+        raise SpecError(f"scale is {scale!r}, which f32 does not have")
+    return float(scale)
+
+
+def _read_captures(captures) -> Mapping[str, str]:
+    if captures is not None and not isinstance(captures, Mapping):
+        raise SpecError(f'captures are a dict of names and types, as {{"cap": "f32"}}, not {captures!r}')
+    return MappingProxyType(dict(captures or {}))
 
 
 def _tensors_of(captures: Mapping[str, str]) -> dict[str, tuple[int | str, ...]]:
@@ -118,11 +153,16 @@ class Spec:
 
     def __post_init__(self):
         for name, value, allowed in (("dtype", self.dtype, DTYPES), ("layout", self.layout, LAYOUTS)):
-            if value not in allowed:
-                raise SpecError(f"{name} is one of {', '.join(allowed)}, not {value!r}")
-        if not self.name.isidentifier() or not self.name.isascii():
+            _check_choice(name, value, allowed)
+        if not isinstance(self.name, str) or not self.name.isidentifier() or not self.name.isascii():
             raise SpecError(f"name is an identifier, not {self.name!r}")
-        if self.sinks not in (None, *SINK_DTYPES):
+        for name in ("lse", "is_backward", "deterministic", "seqlens_k"):
+            if not isinstance(getattr(self, name), bool):
+                raise SpecError(f"{name} is True or False, not {getattr(self, name)!r}")
+        for region in PARAMETERS:
+            if getattr(self, region) is not None and not callable(getattr(self, region)):
+                raise SpecError(f"{region} is a function or None, not {getattr(self, region)!r}")
+        if self.sinks is not None and (not isinstance(self.sinks, str) or self.sinks not in SINK_DTYPES):
             raise SpecError(f"sinks are of type {', '.join(SINK_DTYPES)}, not {self.sinks!r}")
         for name, kind in self.captures.items():
             self._check_capture(name, kind)
@@ -140,12 +180,12 @@ class Spec:
             raise SpecError(f"{queries} query heads are no multiple of {keys} key/value heads")
 
     def _check_capture(self, name: str, kind: str):
-        if not name.isidentifier() or name in TAKEN:
-            raise SpecError(f"'{name}' is no name for a capture")
-        element, *shape = kind.split() if isinstance(kind, str) and kind.strip() else [kind]
+        if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or name in TAKEN:
+            raise SpecError(f"{name!r} is no name for a capture")
+        element, *shape = kind.split() if isinstance(kind, str) and kind.strip() else [""]
         if shape and element in ELEMENT_TYPES:
             _read_shape(f"capture '{name}'", shape, len(shape))
-        elif element not in CAPTURE_TYPES:
+        elif shape or element not in CAPTURE_TYPES:
             raise SpecError(
                 f"capture '{name}' is of type {kind!r}; captures are numbers of type {', '.join(CAPTURE_TYPES)}, or tensors "
                 f'("f32 H Sk": the elements\' type, one of {", ".join(ELEMENT_TYPES)}, and the shape)'
@@ -292,8 +332,12 @@ class Spec:
         """The function of a region as the reference calls it: on numbers and arrays that broadcast."""
         function, extra = getattr(self, region), []
         for name in captures_of(function, region, self.captures):
+            element, *shape = self.captures[name].split()
             given = call[name]
-            extra.append(as_float(given) if self.captures[name].split()[0] in ("bf16", "f16") else given)
+            if not shape:
+                extra.append(as_number(name, given, element))
+            else:
+                extra.append(as_float(given, name) if element in ("bf16", "f16") else as_array(name, given))
         if region in self.traced.torch_regions:
             from fa4.torch_functions import evaluate
 
@@ -307,15 +351,19 @@ class Spec:
 
         from fa4 import reference
 
+        inputs = [name for name in self.tensors if name not in (*self.outputs, "out", "lse")]
+        if missing := [name for name in (*inputs, *self.captures) if name not in call]:
+            raise SpecError(f"the call has no {', '.join(missing)}")
+        self.bind({name: as_array(name, call[name]).shape for name in (*inputs, *_tensors_of(self.captures))})
         mods = {region: self._evaluated(region, call) for region in PARAMETERS if getattr(self, region) is not None}
         mask = self.mask and reference.Mask(self.mask.align, self.mask.left, self.mask.right)
         form = {"layout": self.layout, "mask": mask, "scale": self.scale, **mods}
-        form |= {name: np.asarray(call[name]) for name in ("cu_seqlens_q", "cu_seqlens_k", "seqlens_k") if name in self.tensors}
-        form |= {"sinks": as_float(call["sinks"])} if self.sinks else {}
+        form |= {name: as_array(name, call[name]) for name in ("cu_seqlens_q", "cu_seqlens_k", "seqlens_k") if name in self.tensors}
+        form |= {"sinks": as_float(call["sinks"], "sinks")} if self.sinks else {}
         q, k, v = (as_float(call[name], name) for name in "qkv")
         if self.is_backward:
-            given = {name: as_float(call[name]) for name in ("out", "lse") if name in call}
-            results = reference.sdpa_backward(q, k, v, as_float(call["dout"]), **given, **form)
+            given = {name: as_float(call[name], name) for name in ("out", "lse") if name in call}
+            results = reference.sdpa_backward(q, k, v, as_float(call["dout"], "dout"), **given, **form)
             return Results({name: getattr(results, name) for name in self.outputs})
         return Results(zip(("out", "lse"), reference.sdpa(q, k, v, **form)))
 
@@ -347,11 +395,12 @@ def sdpa(
     value; the gradient has `dsinks`. A call has these arrays by their names.
 
     `name`: of the function. Raises SpecError, and TraceError when the op's `text` is first needed."""
+    _check_choice("layout", layout, LAYOUTS)
     rank = len(layout)
     shapes = [_read_shape(n, s, rank) for n, s in (("q", q), ("k", k), ("v", k if v is None else v))]
-    return Spec(*shapes, dtype, layout, _read_mask(mask), None if scale is None else float(scale), lse,
-                score_mod, mask_mod, MappingProxyType(dict(captures or {})), name,
-                sinks="f32" if sinks is True else sinks or None, seqlens_k=seqlens_k)  # fmt: skip
+    return Spec(*shapes, dtype, layout, _read_mask(mask), _read_scale(scale), lse,
+                score_mod, mask_mod, _read_captures(captures), name,
+                sinks="f32" if sinks is True else None if sinks is False else sinks, seqlens_k=seqlens_k)  # fmt: skip
 
 
 def sdpa_backward(q, k, v=None, *, deterministic: bool = False, name: str = "sdpa_backward", **form) -> Spec:
