@@ -18,10 +18,12 @@ def find(name: str = "ptxas", venvs: tuple = ()) -> str | None:
         return given
     roots = (os.environ.get(root) for root in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"))
     folders = [f"{root}/bin" for root in roots if root]
-    folders += [os.environ.get("PATH", ""), "/usr/local/cuda/bin"]
-    if path := shutil.which(name, path=os.pathsep.join(folders)):
+    folders += [*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/cuda/bin"]
+    # An empty entry would be the folder one stands in, which may be anybody's.
+    if path := shutil.which(name, path=os.pathsep.join(filter(None, folders))):
         return path
     folders = []
+    # Behind the environments of the caller comes that of this Python, in which fa4 is installed.
     for venv in filter(None, (os.environ.get("VIRTUAL_ENV"), os.environ.get("FA4_VENV"), sys.prefix, *venvs)):
         for package in PACKAGES:
             folders += sorted(glob.glob(f"{venv}/lib/python3*/site-packages/nvidia/{package}/bin"))

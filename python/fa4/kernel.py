@@ -21,16 +21,20 @@ from fa4.spec import Spec, SpecError, is_whole
 @dataclass(frozen=True)
 class Time:
     """What a call takes by the clock of fa4-sim, which docs/timing.md describes: a model, no measurement. Several
-    launches are added up; `launches` has what `fa4-sim --time --json` prints of each."""
+    launches are added up; `launches` has what `fa4-sim --time --json` prints of each. `flops` are the operations of useful
+    products of matrices: of the pairs of a query and a key that the spec's `mask` sees (a mask_mod is not asked), and no
+    more than the tensor cores do, `executed_flops`: a tile of 128 rows is computed whole, of one query, too. Of a kernel
+    without a spec they are those."""
 
     cycles: float
     seconds: float
     flops: float
+    executed_flops: float
     launches: list = field(repr=False)
 
     @property
     def teraflops(self) -> float:
-        """Products of matrices, in 10^12 operations a second."""
+        """Useful products of matrices, in 10^12 operations a second."""
         return self.flops / self.seconds / 1e12 if self.seconds else 0.0
 
     def __str__(self):
@@ -366,10 +370,11 @@ class Kernel:
         if self.spec:
             call = {**dict.fromkeys(self.spec.all_captures.keys() - self.spec.captured_tensors.keys(), 1), **call}
         with _library.Simulation(self.manifest_text) as simulation:
-            self._prepare(simulation, call)
+            sizes = self._prepare(simulation, call)
             launches = json.loads(simulation.time())
-        total = {key: sum(launch[key] for launch in launches) for key in ("cycles", "seconds", "flops")}
-        return Time(**total, launches=launches)
+        cycles, seconds, executed = (sum(launch[key] for launch in launches) for key in ("cycles", "seconds", "flops"))
+        useful = min(self.spec.count_flops(**{n: int(sizes[n]) for n in ("B", "Hq", "Sq", "Sk")}), executed) if self.spec else executed
+        return Time(cycles, seconds, useful, executed, launches)
 
     def launch(self, stream=None, **call) -> None:
         """Launches the kernel on a GPU, through libfa4_runtime.so: no compilation, no waiting.

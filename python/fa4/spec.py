@@ -66,6 +66,13 @@ class Mask:
                 raise SpecError(f"{name} of a mask is -1, which other libraries have for no bound: None is that here (and an op in MLIR may say -1)")
             object.__setattr__(self, name, int(bound))
 
+    def count_pairs(self, queries: int, keys: int) -> int:
+        """How many pairs of a query and a key are visible."""
+        shift = 0 if self.align == "top_left" else keys - queries
+        least, most = (bound if bound is not None else queries + keys for bound in (self.left, self.right))
+        spans = (min(keys - 1, i + shift + most) - max(0, i + shift - least) + 1 for i in range(queries))
+        return sum(max(0, span) for span in spans)
+
     @property
     def text(self) -> str:
         """What stands between mask< and >."""
@@ -323,6 +330,13 @@ class Spec:
         """What this spec has for the sizes of the manifest."""
         homes = (("B", "q", "b"), ("Sq", "q", "s"), ("Tq", "q", "t"), ("Hq", "q", "h"), ("Sk", "k", "s"), ("Tk", "k", "t"), ("Hkv", "k", "h"))
         return {name: getattr(self, tensor)[self.layout.index(letter)] for name, tensor, letter in homes if letter in self.layout}
+
+    def count_flops(self, B: int, Hq: int, Sq: int, Sk: int) -> int:
+        """The operations of the products of matrices, of pairs of a query and a key that `mask` sees: two products forward,
+        and five of the gradient."""
+        qk, v = self.head_dim("q"), self.head_dim("v")
+        pairs = self.mask.count_pairs(Sq, Sk) if self.mask else Sq * Sk
+        return 2 * B * Hq * pairs * (3 * qk + 2 * v if self.is_backward else qk + v)
 
     def backward(self, deterministic: bool = False) -> Spec:
         """The spec of this op's gradient."""

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import fa4
-from fa4 import _library, cache, kernel, tracing
+from fa4 import _library, cache, kernel, reference, tracing
 
 PACKAGE = Path(fa4.__file__).parent
 try:
@@ -274,6 +274,27 @@ def test_traced_scores_are_those_of_the_function(rng, name):
 
 
 # ---------------------------------------------------------------------------
+# Work
+# ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mask", [None, fa4.Mask(right=0), fa4.Mask(3, 0, "top_left"), fa4.Mask(2, 5), fa4.Mask(None, -9), fa4.Mask(-3, 7, "top_left")])
+@pytest.mark.parametrize("sizes", [(7, 12), (12, 7), (1, 30)])
+def test_useful_work_is_that_of_visible_pairs(mask, sizes):
+    spec = fa4.sdpa(q="B Sq 4 64", k="B Sk 2 64", v="B Sk 2 32", mask=mask)
+    i, j = np.arange(sizes[0])[:, None], np.arange(sizes[1])
+    pairs = (mask and reference.Mask(mask.align, mask.left, mask.right).visible(i, j, *sizes).sum()) if mask else i.size * j.size
+    assert spec.count_flops(B=3, Hq=4, Sq=sizes[0], Sk=sizes[1]) == 3 * 4 * pairs * 2 * (64 + 32)
+    assert spec.backward().count_flops(B=3, Hq=4, Sq=sizes[0], Sk=sizes[1]) == 3 * 4 * pairs * 2 * (3 * 64 + 2 * 32)
+
+
+def test_one_query_is_no_tile_of_useful_work():
+    made = fa4.compile(spec_of(), verify=False)
+    one = made.time(B=1, Sq=1, Sk=2048, H=2, G=1)
+    assert one.flops == 2 * 2 * 2048 * (32 + 32) and one.executed_flops >= 100 * one.flops
+
+
+# ---------------------------------------------------------------------------
 # Kernels
 # ---------------------------------------------------------------------------
 
@@ -314,6 +335,7 @@ def test_artefacts_and_time():
         made.ir("tiel")
     time = made.time(B=1, S=512)
     assert 0 < time.seconds < 1e-3 and time.teraflops > 1 and len(time.launches) == 1
+    assert time.flops <= time.executed_flops == time.launches[0]["flops"]
     assert "us" in str(time) and "modelled" in str(time)
 
 

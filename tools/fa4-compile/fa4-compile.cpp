@@ -97,7 +97,7 @@ struct Options {
       "ptxas",
       cl::desc("ptxas to use (default: FA4_PTXAS, then that of CUDA_HOME, "
                "CUDA_PATH, CUDA_ROOT, PATH, /usr/local/cuda, or of the wheel "
-               "nvidia-cuda-nvcc in VIRTUAL_ENV, FA4_VENV or .venv)"),
+               "nvidia-cuda-nvcc in VIRTUAL_ENV, FA4_VENV or beside fa4)"),
       cl::value_desc("path"), cl::cat(category)};
   cl::list<std::string> ptxasArguments{
       "Xptxas", cl::desc("Argument for ptxas; may be given more than once"),

@@ -11,7 +11,10 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
+#include <dlfcn.h>
 
 using namespace fa4;
 using llvm::Error;
@@ -22,8 +25,38 @@ using llvm::StringRef;
 // Search
 //===----------------------------------------------------------------------===//
 
+/// Returns the path of the program or library that this code is in.
+static std::string findOwnPath() {
+  Dl_info info;
+  void *here = reinterpret_cast<void *>(&findOwnPath);
+  // The loader has what a program was called as, which may be no path.
+  if (dladdr(here, &info) && StringRef(info.dli_fname).contains(".so"))
+    return info.dli_fname;
+  return llvm::sys::fs::getMainExecutable(nullptr, here);
+}
+
+std::string fa4::findEnvironmentOf(StringRef path) {
+  namespace paths = llvm::sys::path;
+  llvm::SmallString<128> real;
+  if (llvm::sys::fs::real_path(path, real))
+    return "";
+  for (StringRef at = real; !at.empty(); at = paths::parent_path(at)) {
+    StringRef folder = paths::parent_path(at);
+    // <environment>/lib/python3.12/site-packages
+    if (paths::filename(at) == "site-packages")
+      return paths::parent_path(paths::parent_path(folder)).str();
+    if (paths::filename(at) == "build") {
+      llvm::SmallString<128> environment(folder);
+      paths::append(environment, ".venv");
+      return std::string(environment);
+    }
+  }
+  return "";
+}
+
 PtxasSearch::PtxasSearch()
-    : getEnv([](StringRef name) { return llvm::sys::Process::GetEnv(name); }) {}
+    : getEnv([](StringRef name) { return llvm::sys::Process::GetEnv(name); }),
+      environment(findEnvironmentOf(findOwnPath())) {}
 
 Expected<std::string> fa4::findPtxas(StringRef path,
                                      const PtxasSearch &search) {

@@ -87,9 +87,8 @@ public:
       if (std::optional<std::string> venv = variable(name))
         if (inVenv(*venv, Twine(name) + " (" + *venv + ")"))
           return found;
-    SmallString<128> venv(search.workingDirectory);
-    sys::path::append(venv, ".venv");
-    if (inVenv(venv, venv))
+    if (!search.environment.empty() &&
+        inVenv(search.environment, search.environment))
       return found;
     return std::nullopt;
   }

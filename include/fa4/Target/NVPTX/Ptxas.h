@@ -31,11 +31,18 @@ struct PtxasSearch {
   std::function<std::optional<std::string>(llvm::StringRef)> getEnv;
   /// The folder into which CUDA's installer puts its programs.
   std::string defaultDirectory = "/usr/local/cuda/bin";
-  /// The folder whose `.venv` is searched.
-  std::string workingDirectory = ".";
+  /// The Python environment of this installation, or empty: see
+  /// findEnvironmentOf. Never that of the folder one stands in, which may be
+  /// anybody's.
+  std::string environment;
 
   PtxasSearch();
 };
+
+/// The Python environment that belongs to fa4's program or library at `path`:
+/// the one in whose site-packages it is, or `.venv` of the checkout in whose
+/// folder `build` it is. Empty if there is neither.
+std::string findEnvironmentOf(llvm::StringRef path);
 
 /// Path of ptxas: the first that is an executable file of
 ///
@@ -46,7 +53,7 @@ struct PtxasSearch {
 /// 3. PATH;
 /// 4. /usr/local/cuda/bin;
 /// 5. the wheel `nvidia-cuda-nvcc` in the Python environments VIRTUAL_ENV,
-///    FA4_VENV, and `.venv` of the working directory, in
+///    FA4_VENV, and that of the installation (findEnvironmentOf), in
 ///    `lib/python3*/site-packages/nvidia/{cu13,cuda_nvcc}/bin`.
 ///
 /// The error names every place looked at.

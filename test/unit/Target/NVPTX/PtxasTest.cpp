@@ -127,7 +127,7 @@ protected:
       return it->second;
     };
     search.defaultDirectory = path("default/bin");
-    search.workingDirectory = path("work");
+    search.environment = path("work/.venv");
   }
   void TearDown() override { fs::remove_directories(root); }
 
@@ -184,6 +184,32 @@ TEST_F(FindPtxas, Order) {
   EXPECT_EQ(find(), expected);
   expected = addProgram("flag");
   EXPECT_EQ(find(expected), expected);
+}
+
+/// The environment is that of the installation, wherever one stands.
+TEST_F(FindPtxas, EnvironmentOfTheInstallation) {
+  std::string library =
+      addProgram("home/lib/python3.12/site-packages/fa4/lib/libfa4.so");
+  std::string tool = addProgram("work/build/release/bin/fa4-compile");
+  llvm::SmallString<128> real;
+  ASSERT_FALSE(fs::real_path(root, real));
+  EXPECT_EQ(findEnvironmentOf(library), (real + "/home").str());
+  EXPECT_EQ(findEnvironmentOf(tool), (real + "/work/.venv").str());
+  EXPECT_EQ(findEnvironmentOf(addProgram("usr/bin/fa4-compile")), "");
+  EXPECT_EQ(findEnvironmentOf(path("nowhere/build/fa4-sim")), "");
+  // A link leads to where the program is.
+  ASSERT_FALSE(fs::create_link(tool, path("fa4-compile")));
+  EXPECT_EQ(findEnvironmentOf(path("fa4-compile")),
+            (real + "/work/.venv").str());
+
+  search.environment = "";
+  addProgram(".venv/lib/python3.12/site-packages/nvidia/cu13/bin/ptxas");
+  llvm::SmallString<128> stood;
+  ASSERT_FALSE(fs::current_path(stood));
+  ASSERT_FALSE(fs::set_current_path(root));
+  std::string result = find();
+  ASSERT_FALSE(fs::set_current_path(stood));
+  EXPECT_EQ(StringRef(result).take_front(16), "error: no ptxas;");
 }
 
 TEST_F(FindPtxas, OlderWheel) {
