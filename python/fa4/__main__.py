@@ -113,6 +113,16 @@ def main(arguments=None) -> int:
         return 1
     except BrokenPipeError:
         return 1
+    except ModuleNotFoundError as error:
+        if error.name not in ("numpy", "ml_dtypes"):
+            raise
+        print(f"fa4: error: this command needs the Python package {error.name}: pip install numpy ml_dtypes", file=sys.stderr)
+        return 1
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"fa4: error: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
 
 
 def report_main() -> int:

@@ -292,30 +292,53 @@ def add_arguments(command):
     command.add_argument("--no-times", action="store_true", help="results only")
 
 
-def main(arguments) -> int:
-    place, devices, why = find_place(arguments.simulate)
+def _describe(place: Simulator | Gpu, why: str) -> str:
     if isinstance(place, Gpu):
-        print(f"GPU {place.device.number}: {place.device.name}, {place.chip}, CUDA {place.device.driver // 1000}.{place.device.driver % 1000 // 10}")
-    else:
-        print(f"in the simulator, for {place.chip}: {why}. Times are modelled, and nothing here says how a GPU does.")
+        driver = place.device.driver
+        return f"GPU {place.device.number}: {place.device.name}, {place.chip}, CUDA {driver // 1000}.{driver % 1000 // 10}"
+    return f"in the simulator, for {place.chip}: {why}. Times are modelled, and nothing here says how a GPU does."
+
+
+def _check_writable(path: str):
+    """Raises OSError before an hour's work is lost for a folder that cannot be written."""
+    is_new = not os.path.exists(path)
+    with open(path, "a"):
+        pass
+    if is_new:
+        os.remove(path)
+
+
+def main(arguments) -> int:
+    import numpy  # noqa: F401, what is missing is said before anything runs
+
+    _check_writable(arguments.json)
+    place, devices, why = find_place(arguments.simulate)
     record: dict[str, Any] = {
         "fa4": _library.version(), "library": fa4.cache.build_of(_library.find()), "python": platform.python_version(),
         "system": platform.platform(), "where": "gpu" if place.is_real else "simulator", "why": why, "chip": place.chip,
         "devices": [{"name": d.name, "capability": list(d.capability), "driver": d.driver} for d in devices],
         "sizes": place.sizes, "timed_sizes": TIMED, "cases": [],
     }  # fmt: skip
+    # Said once there is a kernel: a GPU without any is one line.
+    unsaid = [_describe(place, why)]
     for case in CASES:
         if arguments.only and case.name not in arguments.only:
             continue
         found = run_case(case, place, not arguments.no_times)
         record["cases"].append(found)
-        print(_line(found), flush=True)
+        unsaid.append(_line(found))
+        if any(each["status"] != "no kernel" for each in record["cases"]):
+            print("\n".join(unsaid), flush=True)
+            unsaid.clear()
     states = [found["status"] for found in record["cases"]]
     bad = states.count("wrong") + states.count("failed")
     record["ok"] = not bad
     with open(arguments.json, "w") as file:
         json.dump(record, file, indent=1)
-    print(f"{states.count('ok')} ok, {bad} not, {states.count('no kernel')} without a kernel; {os.path.abspath(arguments.json)}")
-    if not states.count("ok") and not bad:
-        print("there is no kernel for this GPU yet; --simulate runs the cases in the simulator", file=sys.stderr)
+    path = os.path.abspath(arguments.json)
+    if unsaid:
+        reason = record["cases"][0]["reason"].split(" not supported on ")[-1]
+        print(f"{unsaid[0]}: there is no kernel for this GPU yet ({reason}); --simulate runs the cases in the simulator; {path}")
+        return 0
+    print(f"{states.count('ok')} ok, {bad} not, {states.count('no kernel')} without a kernel; {path}")
     return 1 if bad else 0

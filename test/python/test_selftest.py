@@ -49,9 +49,23 @@ def test_on_a_gpu(tmp_path, chip):
     (case,) = record["cases"]
     if chip == "sm_90a":
         assert case["status"] == "no kernel" and "targets without tensor memory" in case["reason"]
-        assert "there is no kernel for this GPU yet" in output
+        assert output.count("\n") == 1 and "there is no kernel for this GPU yet (sm_90a: targets without tensor memory" in output
     else:
         assert case["status"] == "ok"
+
+
+@pytest.mark.parametrize("cause", ["folder", "numpy"])
+def test_what_is_missing_is_one_sentence_before_anything_runs(tmp_path, cause):
+    env = {**os.environ, "PYTHONPATH": str(Path(fa4.__file__).parents[1])}
+    if cause == "numpy":
+        (tmp_path / "numpy.py").write_text("raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')\n")
+        env["PYTHONPATH"] = f"{tmp_path}{os.pathsep}{env['PYTHONPATH']}"
+    place = tmp_path / "nowhere" / "out.json" if cause == "folder" else tmp_path / "out.json"
+    command = [sys.executable, "-m", "fa4", "selftest", "--simulate", "--json", str(place)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, cwd=tmp_path)
+    wanted = f"{place}: No such file or directory" if cause == "folder" else "this command needs the Python package numpy: pip install numpy ml_dtypes"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"fa4: error: {wanted}\n")
+    assert not place.exists()
 
 
 def test_wrong_results_and_failures_are_told(tmp_path, monkeypatch, capsys):
