@@ -364,3 +364,11 @@ def test_gradient_through_a_function_that_reads_a_tensor():
     (torch.softmax(scores, -1) @ whole[2]).sin().sum().backward()
     for ours, wanted in zip((q, k, v), copies):
         assert ((ours.grad - wanted.grad).abs() / (1 + wanted.grad.abs())).max() < 3e-2
+
+
+def test_the_page_lists_the_functions_of_torch():
+    from fa4 import torch_functions, tools
+
+    page = (tools.ROOT / "docs" / "python.md").read_text()
+    names = {name for name in (*torch_functions.ELEMENTWISE, *torch_functions.WHOLE) if not name.startswith("_")}
+    assert not [name for name in sorted(names) if f"`{name}`" not in page]
