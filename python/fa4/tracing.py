@@ -288,7 +288,7 @@ class Value(Recorded):
             return 2.0 ** (self.trace.op(f"math.log2 {real.name} : f32", "f32") * exponent)
         if isinstance(exponent, int) and self.type == "f32" and -64 <= exponent < 0:
             return 1.0 / self**-exponent
-        if exponent == 0 and isinstance(exponent, int) and self.type != "i1":
+        if isinstance(exponent, int) and exponent == 0 and self.type != "i1":
             return self.trace.constant(1, self.type)
         if not isinstance(exponent, int) or isinstance(exponent, bool) or not 1 <= exponent <= 64:
             raise _Refused("`**` takes a number that is no whole one, or a whole number from 0 to 64 (of f32 from -64)")
