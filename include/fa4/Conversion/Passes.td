@@ -400,16 +400,23 @@ def LaneMathToLLVM : FA4_Pass<"lane-math-to-llvm"> {
     | `math.exp` | `ex2` of `x log2(e)` | 2^-22, and that of the product's rounding |
     | `math.log2`, `math.log` | `lg2.approx.ftz.f32` (`* ln 2`) | absolute 2^-22 where x is in (0.5, 2), else 2^-22 |
     | `math.tanh` | `1 - 2 rcp(ex2(2 x log2(e)) + 1)` | absolute 2^-21 |
+    | `math.sin`, `math.cos` | `sin`, `cos.approx.ftz.f32` of the rest after whole turns | absolute 2^-20, and 2^-24 of x |
     | `math.sqrt`, `math.rsqrt` | `sqrt`, `rsqrt.approx.ftz.f32` | 2^-22 |
     | `arith.divf` with 1 | `rcp.approx.ftz.f32` | 2^-23 |
     | `arith.divf` | `div.approx.ftz.f32` | 2^-22, for a divisor from 2^-126 to 2^126 |
     | `tile.exp2` | clamp, `add.rm.ftz.f32x2`, `fma.f32x2`, exponent by `shl` and `add` | the polynomial's |
     | `arith.select` of f32 by a bit of a word | `and`, `setp.ne` and `selp`, which ptxas makes predicates of seven bits at a time from | exact |
+    | `arith.truncf` toward_zero; downward and upward to f16 | `cvt.rz`, `.rm`, `.rp` | exact |
+    | `math.absi`, `ctpop`, `ctlz`, `cttz` of integers | LLVM's intrinsics: `abs`, `popc`, `clz`, `brev` | exact |
     | `math.fma`, `absf`, `floor`, `ceil`, `trunc`, `roundeven`, `copysign` | LLVM's intrinsics | exact |
 
     A function of f16 or bf16 is computed in f32 and rounded. All other operations of
     `math` are errors: LLVM's back end would call a library for them, which a GPU does
-    not have.
+    not have. `attn-to-tile` expands those of a `score_mod` or `mask_mod` before: `tan`,
+    `sinh`, `cosh`, `asinh`, `acosh`, `atanh`, `powf`, `round`, `clampf`, `log10`, `sincos`,
+    `isnan`, `isinf`, `isfinite` and `isnormal` by their definitions, powers with small constant exponents as products,
+    `atan`, `atan2`, `asin`, `acos`, `erf`, `erfc`, `cbrt`, `expm1` and `log1p` by upstream's
+    polynomials. Nothing has code for `ipowi` and `fpowi` with other exponents.
 
     Before:
 

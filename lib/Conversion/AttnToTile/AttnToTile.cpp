@@ -9,22 +9,27 @@
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "AttentionProgram.h"
 #include "CaptureProgram.h"
+#include "ExpandMath.h"
 #include "QueryGradientProgram.h"
 #include "SdpaBackwardProgram.h"
 #include "SdpaProgram.h"
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
+#include "fa4/Dialect/Attn/IR/SimplifyMods.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <set>
 
 namespace fa4 {
 #define GEN_PASS_DEF_ATTNTOTILE
@@ -41,10 +46,105 @@ using namespace fa4::attn;
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// The names of the dimensions of an op's operands and results, and the sizes
+/// that their types give to the names. One operand may have a static size where
+/// another one has a dynamic size, which must be the same in a call.
+class DimNames {
+public:
+  explicit DimNames(AttentionOpInterface op);
+
+  SmallVector<StringRef> queries() const { return data("Sq", "Hq"); }
+  SmallVector<StringRef> keys() const { return data("Sk", "Hkv"); }
+  /// Of tensors with one number for each row of queries.
+  SmallVector<StringRef> rows() const { return {"B", "Hq", "Sq"}; }
+  /// Of tensors with one number for each query head.
+  SmallVector<StringRef> heads() const { return {"Hq"}; }
+
+  /// The static sizes of dimensions of this name, in rising order.
+  std::set<int64_t> getSizes(StringRef name) const {
+    auto found = sizes.find(name);
+    return found == sizes.end() ? std::set<int64_t>() : found->second;
+  }
+
+  MLIRContext *context;
+  const DimOrder order;
+
+private:
+  SmallVector<StringRef> data(StringRef seq, StringRef head) const {
+    SmallVector<StringRef> names(order.rank, "D");
+    names[*order.batch] = "B";
+    names[order.seq] = seq;
+    names[order.head] = head;
+    return names;
+  }
+  void learn(Type type, ArrayRef<StringRef> names);
+  void learnOutputs(AttentionOpInterface op);
+
+  llvm::StringMap<std::set<int64_t>> sizes;
+};
+} // namespace
+
+void DimNames::learn(Type type, ArrayRef<StringRef> names) {
+  for (auto [size, name] : llvm::zip(cast<ShapedType>(type).getShape(), names))
+    if (!ShapedType::isDynamic(size))
+      sizes[name].insert(size);
+}
+
+void DimNames::learnOutputs(AttentionOpInterface op) {
+  SmallVector<Type> outputs(op.getInits().empty()
+                                ? TypeRange(op->getResultTypes())
+                                : TypeRange(op.getInits().getTypes()));
+  bool isForward = isa<SdpaOp>(op.getOperation());
+  for (auto [i, type] : llvm::enumerate(outputs)) {
+    if (i == 0)
+      learn(type, queries());
+    else if (isForward)
+      learn(type, rows());
+    else
+      learn(type, i < 3 ? keys() : heads());
+  }
+}
+
+DimNames::DimNames(AttentionOpInterface op)
+    : context(op.getContext()), order(getDimOrder(op.getLayout())) {
+  learn(op.getQ().getType(), queries());
+  learn(op.getK().getType(), keys());
+  learn(op.getV().getType(), keys());
+  for (Type type : op.getCaptures().getTypes())
+    if (isa<ShapedType>(type))
+      learn(type, heads());
+  if (op.getSinks())
+    learn(op.getSinks().getType(), heads());
+  learnOutputs(op);
+  auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+  if (!backward)
+    return;
+  learn(backward.getFwdOut().getType(), queries());
+  learn(backward.getDout().getType(), queries());
+  learn(backward.getFwdLse().getType(), rows());
+  if (backward.getDlse())
+    learn(backward.getDlse().getType(), rows());
+}
+
+/// Adds a condition on sizes without which the kernel must not be launched.
+static void addCondition(tile::KernelOp kernel, const Twine &condition,
+                         const Twine &message) {
+  Builder b(kernel.getContext());
+  SmallVector<Attribute> conditions;
+  if (auto known = kernel->getAttrOfType<ArrayAttr>(tile::kRequiresAttr))
+    llvm::append_range(conditions, known);
+  conditions.push_back(b.getDictionaryAttr(
+      {b.getNamedAttr("condition", b.getStringAttr(condition)),
+       b.getNamedAttr("message", b.getStringAttr(message))}));
+  kernel->setAttr(tile::kRequiresAttr, b.getArrayAttr(conditions));
+}
+
+namespace {
 /// Collects the arguments of a kernel.
 class Signature {
 public:
-  explicit Signature(MLIRContext *context) : builder(context) {}
+  explicit Signature(const DimNames &names)
+      : names(names), builder(names.context) {}
 
   /// Adds a tensor or memref. `letters` are the names of its dynamic
   /// dimensions, `output` is its `tile.output`, if it has one.
@@ -52,9 +152,12 @@ public:
                StringRef output = "") {
     auto shaped = cast<ShapedType>(type);
     SmallVector<Attribute> dims;
-    for (auto [size, letter] : llvm::zip(shaped.getShape(), letters))
+    for (auto [size, letter] : llvm::zip(shaped.getShape(), letters)) {
       dims.push_back(builder.getStringAttr(
           ShapedType::isDynamic(size) ? letter.str() : std::to_string(size)));
+      if (ShapedType::isDynamic(size))
+        dynamic.insert(letter);
+    }
     if (!isa<MemRefType>(type))
       type = MemRefType::get(shaped.getShape(), shaped.getElementType());
     SmallVector<NamedAttribute> more = {
@@ -85,10 +188,22 @@ public:
     Block &body = kernel.getBody().emplaceBlock();
     for (Type type : types)
       body.addArgument(type, loc);
+    requireSizes(kernel);
     return kernel;
   }
 
 private:
+  /// What the op's verifier checks of static sizes becomes a condition where
+  /// one operand has a static size and another one a dynamic size.
+  void requireSizes(tile::KernelOp kernel) const {
+    for (StringRef name : dynamic)
+      for (int64_t size : names.getSizes(name))
+        addCondition(kernel, llvm::formatv("{0} == {1}", name, size).str(),
+                     llvm::formatv("size {0} must be {1}, as it is in another "
+                                   "operand",
+                                   name, size)
+                         .str());
+  }
   void add(StringRef name, Type type, ArrayRef<NamedAttribute> more) {
     NamedAttrList list(more);
     list.append(tile::kArgName, builder.getStringAttr(name));
@@ -96,34 +211,12 @@ private:
     attributes.push_back(list.getDictionary(builder.getContext()));
   }
 
+  const DimNames &names;
   Builder builder;
   SmallVector<Type> types;
   SmallVector<Attribute> attributes;
-};
-} // namespace
-
-namespace {
-/// The names of the dimensions of an op's operands.
-class DimNames {
-public:
-  explicit DimNames(AttentionOpInterface op)
-      : order(getDimOrder(op.getLayout())) {}
-
-  SmallVector<StringRef> queries() const { return data("Sq", "Hq"); }
-  SmallVector<StringRef> keys() const { return data("Sk", "Hkv"); }
-  /// Of tensors with one number for each row of queries.
-  SmallVector<StringRef> rows() const { return {"B", "Hq", "Sq"}; }
-
-  const DimOrder order;
-
-private:
-  SmallVector<StringRef> data(StringRef seq, StringRef head) const {
-    SmallVector<StringRef> names(order.rank, "D");
-    names[*order.batch] = "B";
-    names[order.seq] = seq;
-    names[order.head] = head;
-    return names;
-  }
+  /// The names of dynamic dimensions.
+  llvm::SetVector<StringRef> dynamic;
 };
 } // namespace
 
@@ -152,9 +245,9 @@ static void addCaptures(Signature &signature, AttentionOpInterface op,
   }
 }
 
-static Signature getSignature(SdpaOp op, ValueRange outputs) {
-  DimNames names(op);
-  Signature signature(op.getContext());
+static Signature getSignature(SdpaOp op, const DimNames &names,
+                              ValueRange outputs) {
+  Signature signature(names);
   signature.addData("q", op.getQ().getType(), names.queries());
   signature.addData("k", op.getK().getType(), names.keys());
   signature.addData("v", op.getV().getType(), names.keys());
@@ -199,37 +292,6 @@ static void simplify(tile::KernelOp kernel) {
   eliminateCommonSubExpressions(rewriter, dominance, kernel);
 }
 
-/// Returns true if mask_mod hides every key, as far as its constants tell.
-static bool hidesAll(AttentionOpInterface op) {
-  Region &maskMod = op.getMaskMod();
-  return !maskMod.empty() &&
-         matchPattern(maskMod.front().getTerminator()->getOperand(0), m_Zero());
-}
-
-/// Folds constants in the regions, and removes a score_mod whose scores are all
-/// hidden: the gradient would multiply probabilities that are 0 by derivatives
-/// that are computed from the scores. Where derivatives by captures are taken
-/// of it, a score_mod that yields the score itself takes its place.
-static void simplifyMods(AttentionOpInterface op) {
-  auto foldConstants = [](Region &region) {
-    if (!region.empty())
-      (void)applyPatternsGreedily(region, FrozenRewritePatternSet());
-  };
-  Region &scoreMod = op.getScoreMod();
-  foldConstants(scoreMod);
-  foldConstants(op.getMaskMod());
-  if (scoreMod.empty() || !hidesAll(op))
-    return;
-  auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
-  if (!backward || backward.getWrt().empty()) {
-    scoreMod.dropAllReferences();
-    scoreMod.getBlocks().clear();
-    return;
-  }
-  scoreMod.front().getTerminator()->setOperand(0, scoreMod.getArgument(0));
-  foldConstants(scoreMod);
-}
-
 /// What the op's verifier checks of static head counts becomes a condition on
 /// dynamic ones.
 static void addConditions(tile::KernelOp kernel, StringRef queryHeads,
@@ -237,16 +299,12 @@ static void addConditions(tile::KernelOp kernel, StringRef queryHeads,
   auto isName = [](StringRef size) { return !llvm::isDigit(size.front()); };
   if (!isName(queryHeads) && !isName(keyHeads))
     return;
-  Builder b(kernel.getContext());
-  std::string condition = llvm::formatv("{0} % {1} == 0", queryHeads, keyHeads);
-  std::string message = llvm::formatv(
-      "the number of query heads, {0}, must be a multiple of that of key/value "
-      "heads, {1}",
-      queryHeads, keyHeads);
-  kernel->setAttr(tile::kRequiresAttr,
-                  b.getArrayAttr({b.getDictionaryAttr(
-                      {b.getNamedAttr("condition", b.getStringAttr(condition)),
-                       b.getNamedAttr("message", b.getStringAttr(message))})}));
+  addCondition(
+      kernel, llvm::formatv("{0} % {1} == 0", queryHeads, keyHeads).str(),
+      llvm::formatv("the number of query heads, {0}, must be a multiple of "
+                    "that of key/value heads, {1}",
+                    queryHeads, keyHeads)
+          .str());
 }
 
 /// Makes the kernel of `signature` in front of the op's function, empty.
@@ -294,8 +352,9 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
                     SymbolTable &symbols) {
   OpBuilder b(op);
   SmallVector<Value> destinations = getDestinations(b, op);
-  Signature signature = getSignature(op, destinations);
-  DimOrder order = getDimOrder(op.getLayout());
+  DimNames names(op);
+  Signature signature = getSignature(op, names, destinations);
+  const DimOrder &order = names.order;
 
   int64_t queries = cast<ShapedType>(op.getQ().getType()).getDimSize(order.seq);
   AttentionTiles tiles = chooseAttentionTiles(
@@ -428,7 +487,7 @@ void BackwardConversion::launch(tile::KernelOp kernel, ValueRange inputs,
 }
 
 void BackwardConversion::preprocess() {
-  Signature signature(op.getContext());
+  Signature signature(names);
   signature.addData("out", op.getFwdOut().getType(), names.queries());
   signature.addData("dout", op.getDout().getType(), names.queries());
   signature.addData("lse", op.getFwdLse().getType(), names.rows());
@@ -467,7 +526,7 @@ void BackwardConversion::addRecomputed(Signature &signature) {
 }
 
 void BackwardConversion::main() {
-  Signature signature(op.getContext());
+  Signature signature(names);
   addRecomputed(signature);
   // Blocks of keys add to the rows that see one of them, and the heads of a
   // group take turns, which is more than can be proven today.
@@ -495,7 +554,7 @@ void BackwardConversion::main() {
 }
 
 void BackwardConversion::postprocess() {
-  Signature signature(op.getContext());
+  Signature signature(names);
   signature.addData("sums", sums.getType(), names.queries());
   signature.addData("dq", destinations[0].getType(), names.queries(), kOnce);
   tile::KernelOp kernel = addKernel(op, signature, "_postprocess_kernel",
@@ -506,7 +565,7 @@ void BackwardConversion::postprocess() {
 }
 
 void BackwardConversion::queryGradient() {
-  Signature signature(op.getContext());
+  Signature signature(names);
   addRecomputed(signature);
   signature.addData("dq", destinations[0].getType(), names.queries(), kOnce);
   addCaptures(signature, op, /*isVector=*/false);
@@ -521,7 +580,7 @@ void BackwardConversion::queryGradient() {
 }
 
 void BackwardConversion::sinks() {
-  Signature signature(op.getContext());
+  Signature signature(names);
   signature.addData("shift", shift.getType(), alignedRows());
   signature.addData("delta", delta.getType(), alignedRows());
   signature.addData("sinks", op.getSinks().getType(), {"Hq"});
@@ -538,7 +597,7 @@ void BackwardConversion::sinks() {
 
 void BackwardConversion::capture(unsigned number, Value &output) {
   std::string suffix = llvm::formatv("_capture{0}_kernel", number);
-  Signature signature(op.getContext());
+  Signature signature(names);
   addRecomputed(signature);
   signature.addData("parts", parts.getType(), alignedRows(), kOnce);
   addCaptures(signature, op, /*isVector=*/false);
@@ -550,7 +609,7 @@ void BackwardConversion::capture(unsigned number, Value &output) {
   simplify(kernel);
   launch(kernel, getInputs(), &parts, getCaptures(op, /*isVector=*/false));
 
-  Signature ofSum(op.getContext());
+  Signature ofSum(names);
   std::string name = llvm::formatv("dcapture{0}", number);
   ofSum.addData("parts", parts.getType(), alignedRows());
   ofSum.addData(name, output.getType(), {"Hq"}, kOnce);
@@ -643,6 +702,10 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
     SymbolTable symbols(module);
     for (AttentionOpInterface op : ops) {
       simplifyMods(op);
+      expandMath(op.getMaskMod());
+      // A gradient expands score_mod when it has taken the derivative.
+      if (isa<SdpaOp>(op.getOperation()))
+        expandMath(op.getScoreMod());
       if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation()))
         BackwardConversion(backward, *target, symbols).run();
       else

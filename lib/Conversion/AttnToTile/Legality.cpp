@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionProgram.h"
+#include "ExpandMath.h"
 #include "ScoreDerivative.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
+#include "fa4/Dialect/Attn/IR/SimplifyMods.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -351,6 +353,9 @@ static Reason checkMemory(StringRef name, Type type, bool byCopyEngine,
                           bool isWritten) {
   if (Reason reason = checkSizes(name, type))
     return reason;
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    if (Attribute encoding = tensor.getEncoding())
+      return llvm::formatv("'{0}' has the encoding {1}", name, print(encoding));
   auto memref = dyn_cast<MemRefType>(type);
   if (!memref)
     return std::nullopt;
@@ -391,13 +396,39 @@ static Reason checkMemory(StringRef name, Type type, bool byCopyEngine,
   return std::nullopt;
 }
 
-static Reason checkOperands(AttentionOpInterface op) {
-  for (auto [i, capture] : llvm::enumerate(op.getCaptures()))
-    if (isa<ShapedType>(capture.getType()))
-      if (Reason reason =
-              checkMemory(getCaptureName(i), capture.getType(),
-                          /*byCopyEngine=*/false, /*isWritten=*/false))
+/// A captured tensor is read at the query head. Where one of the two numbers is
+/// dynamic, the kernel's manifest has the condition that they agree.
+static Reason checkCapturedSize(AttentionOpInterface op, StringRef name,
+                                ShapedType type) {
+  auto q = cast<ShapedType>(op.getQ().getType());
+  int64_t heads = q.getDimSize(getDimOrder(op.getLayout()).head);
+  int64_t size = type.getDimSize(0);
+  if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(size) ||
+      heads == size)
+    return std::nullopt;
+  return llvm::formatv("'{0}' has {1} numbers for {2} query heads", name, size,
+                       heads);
+}
+
+static Reason checkCaptures(AttentionOpInterface op) {
+  for (auto [i, capture] : llvm::enumerate(op.getCaptures())) {
+    auto shaped = dyn_cast<ShapedType>(capture.getType());
+    if (!shaped || !shaped.hasRank() || shaped.getRank() != 1)
+      continue;
+    std::string name = getCaptureName(i);
+    for (Reason reason :
+         {checkMemory(name, shaped, /*byCopyEngine=*/false,
+                      /*isWritten=*/false),
+          checkCapturedSize(op, name, shaped)})
+      if (reason)
         return reason;
+  }
+  return std::nullopt;
+}
+
+static Reason checkOperands(AttentionOpInterface op) {
+  if (Reason reason = checkCaptures(op))
+    return reason;
   for (const Data &each : getData(op))
     if (Reason reason = checkMemory(each.name, each.type, each.byCopyEngine,
                                     each.isWritten))
@@ -422,6 +453,38 @@ static bool isVectorOfNumbers(Type type) {
           shaped.getElementType().isInteger(32));
 }
 
+/// The regions of `op` that are not empty, and their names.
+static SmallVector<std::pair<Region *, StringRef>>
+getRegions(AttentionOpInterface op) {
+  SmallVector<std::pair<Region *, StringRef>> regions;
+  for (std::pair<Region *, StringRef> each :
+       {std::pair(&op.getScoreMod(), StringRef("score_mod")),
+        std::pair(&op.getMaskMod(), StringRef("mask_mod"))})
+    if (!each.first->empty())
+      regions.push_back(each);
+  return regions;
+}
+
+static Reason checkCountOfOperations(AttentionOpInterface op) {
+  for (auto [region, where] : getRegions(op))
+    if (int64_t count = countOperations(*region); count > kMaxOperations)
+      return llvm::formatv("{0} operations in {1}, more than {2}", count, where,
+                           kMaxOperations);
+  return std::nullopt;
+}
+
+/// Returns a constant of the type `index` that does not fit into an index of a
+/// kernel, which has `kIndexBits` bits, or null.
+static arith::ConstantOp findWideIndex(Region &region) {
+  for (auto constant : region.front().getOps<arith::ConstantOp>()) {
+    auto number = dyn_cast<IntegerAttr>(constant.getValue());
+    if (number && number.getType().isIndex() &&
+        !number.getValue().isSignedIntN(kIndexBits))
+      return constant;
+  }
+  return {};
+}
+
 static Reason checkRegions(AttentionOpInterface op) {
   for (Type type : op.getCaptures().getTypes())
     if (!type.isF32() && !type.isInteger(32) && !type.isIndex() &&
@@ -429,13 +492,13 @@ static Reason checkRegions(AttentionOpInterface op) {
       return llvm::formatv("a capture of type {0}: only f32, i32, index, and "
                            "f32 or i32 for each query head",
                            print(type));
-  for (Region *region : {&op.getScoreMod(), &op.getMaskMod()}) {
-    if (region->empty())
-      continue;
-    StringRef where = region == &op.getScoreMod() ? "score_mod" : "mask_mod";
-    if (int64_t count = countOperations(*region); count > kMaxOperations)
-      return llvm::formatv("{0} operations in {1}, more than {2}", count, where,
-                           kMaxOperations);
+  for (auto [region, where] : getRegions(op)) {
+    if (arith::ConstantOp wide = findWideIndex(*region))
+      return llvm::formatv("the index {0} in {1}: an index has {2} bits in a "
+                           "kernel, from {3} to {4}",
+                           cast<IntegerAttr>(wide.getValue()).getInt(), where,
+                           kIndexBits, llvm::minIntN(kIndexBits),
+                           llvm::maxIntN(kIndexBits));
     Operation *bad = findUnvectorizable(*region);
     if (!bad)
       continue;
@@ -482,20 +545,56 @@ static Reason checkDerivative(SdpaBackwardOp op) {
   return std::nullopt;
 }
 
+namespace {
+/// An op with the regions and the mask that the lowering sees.
+struct SimplifiedCopy {
+  explicit SimplifiedCopy(AttentionOpInterface original)
+      : op(cast<AttentionOpInterface>(original->clone())) {
+    simplifyMods(op);
+  }
+  SimplifiedCopy(const SimplifiedCopy &) = delete;
+  ~SimplifiedCopy() { op->erase(); }
+
+  AttentionOpInterface op;
+};
+} // namespace
+
+namespace {
+/// The same, with operations that threads have as far as there are some.
+struct ExpandedCopy : SimplifiedCopy {
+  explicit ExpandedCopy(AttentionOpInterface original)
+      : SimplifiedCopy(original) {
+    expandMath(op.getScoreMod());
+    expandMath(op.getMaskMod());
+  }
+};
+} // namespace
+
+static Reason checkMods(AttentionOpInterface op) {
+  if (Reason reason = checkCountOfOperations(op))
+    return reason;
+  SimplifiedCopy copy(op);
+  ExpandedCopy expanded(op);
+  for (Reason reason : {checkBand(copy.op), checkRegions(expanded.op)})
+    if (reason)
+      return reason;
+  // Of a region whose operations threads have.
+  if (auto backward = dyn_cast<SdpaBackwardOp>(copy.op.getOperation()))
+    return checkDerivative(backward);
+  return std::nullopt;
+}
+
 Reason fa4::explainUnsupported(AttentionOpInterface op,
                                const TargetDescription &target, int64_t keys) {
   if (target.mma.accumulatorSpace != AccumulatorSpace::TensorMemory)
     return "targets without tensor memory have no kernel yet";
   if (op.getSinks() && isa<SdpaOp>(op.getOperation()))
     return "sinks";
-  for (Reason reason : {checkElementTypes(op, target), checkLengths(op),
-                        checkHeadDim(op, target, keys), checkBand(op),
-                        checkOperands(op), checkRegions(op)})
+  for (Reason reason :
+       {checkElementTypes(op, target), checkLengths(op),
+        checkHeadDim(op, target, keys), checkOperands(op), checkMods(op)})
     if (reason)
       return reason;
-  // Of a region whose operations threads have.
-  if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation()))
-    return checkDerivative(backward);
   return std::nullopt;
 }
 
@@ -566,13 +665,14 @@ Reason fa4::adviseUnsupported(AttentionOpInterface op,
                   "each length, or a mask_mod that hides what was padded");
   if (checkHeadDim(op, *best, keys))
     return advise(adviseOnHeadDim(op, *best));
-  if (checkBand(op))
-    return advise("leave out the bound of the mask: it hides nothing");
   if (checkOperands(op))
     return advise("copy the operand to a memref without strides in the default "
                   "memory space, or let its sizes and strides be dynamic, so "
                   "that a launch checks them");
-  if (checkRegions(op))
+  ExpandedCopy expanded(op);
+  if (checkBand(op))
+    return advise("leave out the bound of the mask: it hides nothing");
+  if (checkCountOfOperations(op) || checkRegions(expanded.op))
     return advise("write the region with operations of arith and math on "
                   "scalars, arith.select in place of branches, and captures of "
                   "type f32, i32 or index");
@@ -584,13 +684,12 @@ Reason fa4::adviseUnsupported(AttentionOpInterface op,
 /// traced: its location is that of a line of theirs.
 static void pointAtOperation(InFlightDiagnostic &diagnostic,
                              AttentionOpInterface op) {
-  for (Region *region : {&op.getScoreMod(), &op.getMaskMod()}) {
-    Operation *bad = region->empty() ? nullptr : findUnvectorizable(*region);
+  for (auto [region, where] : getRegions(op)) {
+    Operation *bad = findWideIndex(*region);
+    bad = bad ? bad : findUnvectorizable(*region);
     if (!bad)
       continue;
-    diagnostic.attachNote(bad->getLoc())
-        << "this operation of "
-        << (region == &op.getScoreMod() ? "score_mod" : "mask_mod");
+    diagnostic.attachNote(bad->getLoc()) << "this operation of " << where;
     return;
   }
 }
@@ -604,7 +703,7 @@ LogicalResult fa4::checkLegality(AttentionOpInterface op,
   InFlightDiagnostic diagnostic = op->emitOpError("not supported on ")
                                   << target.chip << ": " << *reason;
   // What is refused may be something else than an operation.
-  if (reason == checkRegions(op))
-    pointAtOperation(diagnostic, op);
+  if (ExpandedCopy expanded(op); reason == checkRegions(expanded.op))
+    pointAtOperation(diagnostic, expanded.op);
   return diagnostic;
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScoreDerivative.h"
+#include "ExpandMath.h"
 #include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -23,6 +24,7 @@ fa4::ScoreDerivative::ScoreDerivative(Region &scoreMod, unsigned wrt) {
   builder.setInsertionPointToStart(&block);
   results = attn::inlineScoreModWithDerivative(builder, scoreMod,
                                                block.getArguments(), wrt);
+  expandMath(region, {&results.value, &results.derivative});
 }
 
 /// Whether `visit` holds for the value and all that it is computed from.
@@ -65,8 +67,8 @@ static bool staysFinite(Operation *op) {
              arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
              arith::MinNumFOp, arith::SelectOp, arith::SIToFPOp,
              arith::UIToFPOp, math::FmaOp, math::AbsFOp, math::CopySignOp,
-             math::TanhOp, math::FloorOp, math::CeilOp, math::TruncOp,
-             math::RoundEvenOp>(op);
+             math::TanhOp, math::SinOp, math::CosOp, math::FloorOp, math::CeilOp,
+             math::TruncOp, math::RoundEvenOp>(op);
 }
 
 bool fa4::ScoreDerivative::isFinite() {

@@ -16,7 +16,8 @@ namespace fa4 {
 /// A copy of a score_mod region that computes the derivative, too. It has the
 /// same arguments, and no terminator.
 struct ScoreDerivative {
-  /// `scoreMod` must be differentiable with respect to argument `wrt`.
+  /// `scoreMod` must be differentiable with respect to argument `wrt`. What
+  /// threads have no instructions for is expanded (ExpandMath.h).
   explicit ScoreDerivative(mlir::Region &scoreMod, unsigned wrt = 0);
 
   /// Returns true if the new score and its derivative are finite numbers for

@@ -30,6 +30,8 @@ static constexpr llvm::StringLiteral kReciprocal = "llvm.nvvm.rcp.approx.ftz.f";
 static constexpr llvm::StringLiteral kDivide = "llvm.nvvm.div.approx.ftz.f";
 static constexpr llvm::StringLiteral kSqrt = "llvm.nvvm.sqrt.approx.ftz.f";
 static constexpr llvm::StringLiteral kRsqrt = "llvm.nvvm.rsqrt.approx.ftz.f";
+static constexpr llvm::StringLiteral kSin = "llvm.nvvm.sin.approx.ftz.f";
+static constexpr llvm::StringLiteral kCos = "llvm.nvvm.cos.approx.ftz.f";
 
 /// Returns true for a scalar or one-dimensional vector of a float type of up to
 /// 32 bits.
@@ -144,6 +146,22 @@ static Value buildTanh(LaneBuilder &b, Value x) {
   return LLVM::FMAOp::create(b, inverse, b.constant(type, -2.0), one);
 }
 
+/// Builds a sine or cosine of the rest of `x` after whole turns, which are
+/// subtracted in two parts: the instruction's error grows with its operand.
+template <const llvm::StringLiteral &Intrinsic>
+static Value buildSine(LaneBuilder &b, Value x) {
+  constexpr double turn = 6.2831853071795864769;
+  Type type = x.getType();
+  auto turns = [&](double part, Value from, Value number) -> Value {
+    return LLVM::FMAOp::create(b, number, b.constant(type, -part), from);
+  };
+  Value number = LLVM::RoundEvenOp::create(
+      b, LLVM::FMulOp::create(b, x, b.constant(type, 1 / turn)));
+  Value rest = turns(float(turn), x, number);
+  rest = turns(turn - float(turn), rest, number);
+  return callEach<Intrinsic>(b, rest);
+}
+
 /// Lowers an operation to the special function unit's instruction for f32. An
 /// operand of a narrower type is extended and the result rounded.
 static Value lowerFunction(LaneBuilder &b, Operation *op,
@@ -185,6 +203,55 @@ static Value writePTX(LaneBuilder &b, Type type, ValueRange operands,
              /*is_align_stack=*/false, LLVM::TailCallKind::None,
              LLVM::AsmDialectAttr(), ArrayAttr())
       .getResult(0);
+}
+
+/// Returns the instruction that rounds f32 as `op` says, or nothing: PTX rounds
+/// to f16 in each direction, to bf16 only to the nearest number and to zero
+/// (PTX ISA, "cvt").
+static std::optional<StringRef> findConversion(arith::TruncFOp op) {
+  using Mode = arith::RoundingMode;
+  Type to = getElementTypeOrSelf(op.getType());
+  if (!getElementTypeOrSelf(op.getIn().getType()).isF32())
+    return std::nullopt;
+  switch (op.getRoundingmode().value_or(Mode::to_nearest_even)) {
+  case Mode::toward_zero:
+    return to.isBF16() ? "cvt.rz.bf16.f32 $0, $1;" : "cvt.rz.f16.f32 $0, $1;";
+  case Mode::downward:
+    return to.isF16() ? std::optional<StringRef>("cvt.rm.f16.f32 $0, $1;")
+                      : std::nullopt;
+  case Mode::upward:
+    return to.isF16() ? std::optional<StringRef>("cvt.rp.f16.f32 $0, $1;")
+                      : std::nullopt;
+  case Mode::to_nearest_even:
+  case Mode::to_nearest_away:
+    return std::nullopt;
+  }
+  llvm_unreachable("unknown rounding mode");
+}
+
+/// Returns true for a rounding that LLVM's conversion has.
+static bool roundsAsLLVM(arith::TruncFOp op) {
+  auto mode = op.getRoundingmode();
+  return !mode || *mode == arith::RoundingMode::to_nearest_even;
+}
+
+/// Lowers a conversion with another rounding than LLVM's, whose intrinsics with
+/// a rounding mode the NVPTX back end takes for conversions without one.
+static Value lowerRounding(LaneBuilder &b, arith::TruncFOp op) {
+  std::optional<StringRef> text = findConversion(op);
+  if (!text)
+    return {};
+  auto convert = [&](Value x) -> Value {
+    Value bits = writePTX(b, b.getI16Type(), x, *text, "=h,f");
+    return LLVM::BitcastOp::create(b, getElementTypeOrSelf(op.getType()), bits);
+  };
+  auto type = dyn_cast<VectorType>(op.getType());
+  if (!type)
+    return convert(op.getIn());
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < type.getNumElements(); ++i)
+    elements.push_back(convert(b.extract(op.getIn(), i)));
+  return b.fromElements(type, elements);
 }
 
 /// Lowers `n < 32 ? shift(x, n) : 0`, with an unsigned comparison, to a shift
@@ -292,6 +359,20 @@ static Value lowerDirectly(LaneBuilder &b, From op) {
   return lowered;
 }
 
+/// Lowers an operation on integers to LLVM's, whose result need not be poison
+/// for any operand. Indices are converted by upstream's patterns.
+template <typename To>
+static Value lowerBits(LaneBuilder &b, Operation *op) {
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  if (!element.isSignlessInteger())
+    return {};
+  Value x = op->getOperand(0);
+  if constexpr (std::is_same_v<To, LLVM::CtPopOp>)
+    return To::create(b, x.getType(), x);
+  else
+    return To::create(b, x.getType(), x, /*isPoison=*/false);
+}
+
 Value fa4::tile::lowerLaneMath(LaneBuilder &b, Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](math::Exp2Op op) { return lowerFunction(b, op, buildExp2); })
@@ -301,6 +382,7 @@ Value fa4::tile::lowerLaneMath(LaneBuilder &b, Operation *op) {
         return shifted ? shifted : lowerBitSelect(b, op);
       })
       .Case([&](arith::DivFOp op) { return lowerDivide(b, op); })
+      .Case([&](arith::TruncFOp op) { return lowerRounding(b, op); })
       .Case([&](Exp2Op op) { return lowerPolynomial(b, op); })
       .Case([&](math::ExpOp op) { return lowerFunction(b, op, buildExp); })
       .Case([&](math::Log2Op op) {
@@ -313,6 +395,20 @@ Value fa4::tile::lowerLaneMath(LaneBuilder &b, Operation *op) {
       })
       .Case([&](math::RsqrtOp op) {
         return lowerFunction(b, op, callEach<kRsqrt>);
+      })
+      .Case([&](math::SinOp op) {
+        return lowerFunction(b, op, buildSine<kSin>);
+      })
+      .Case([&](math::CosOp op) {
+        return lowerFunction(b, op, buildSine<kCos>);
+      })
+      .Case([&](math::AbsIOp op) { return lowerBits<LLVM::AbsOp>(b, op); })
+      .Case([&](math::CtPopOp op) { return lowerBits<LLVM::CtPopOp>(b, op); })
+      .Case([&](math::CountLeadingZerosOp op) {
+        return lowerBits<LLVM::CountLeadingZerosOp>(b, op);
+      })
+      .Case([&](math::CountTrailingZerosOp op) {
+        return lowerBits<LLVM::CountTrailingZerosOp>(b, op);
       })
       .Case([&](math::AbsFOp op) { return lowerDirectly<LLVM::FAbsOp>(b, op); })
       .Case([&](math::FloorOp op) {
@@ -335,7 +431,8 @@ Value fa4::tile::lowerLaneMath(LaneBuilder &b, Operation *op) {
 /// Returns true if `lane-math-to-llvm` must not leave the operation.
 static bool mustBeLowered(Operation *op) {
   auto divide = dyn_cast<arith::DivFOp>(op);
-  return isa<Exp2Op>(op) ||
+  auto truncate = dyn_cast<arith::TruncFOp>(op);
+  return isa<Exp2Op>(op) || (truncate && !roundsAsLLVM(truncate)) ||
          isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
          (divide && getElementTypeOrSelf(divide.getType()).isF32());
 }
@@ -349,11 +446,15 @@ bool fa4::tile::isLaneMath(Operation *op) {
   if (!llvm::all_of(op->getOperandTypes(), isLaneType) ||
       !llvm::all_of(op->getResultTypes(), isLaneType))
     return false;
+  if (auto truncate = dyn_cast<arith::TruncFOp>(op))
+    return roundsAsLLVM(truncate) || findConversion(truncate);
   return !isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
          isa<math::Exp2Op, math::ExpOp, math::Log2Op, math::LogOp, math::TanhOp,
              math::SqrtOp, math::RsqrtOp, math::FmaOp, math::AbsFOp,
              math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp,
-             math::CopySignOp>(op);
+             math::CopySignOp, math::SinOp, math::CosOp, math::AbsIOp,
+             math::CtPopOp, math::CountLeadingZerosOp,
+             math::CountTrailingZerosOp>(op);
 }
 
 namespace {

@@ -60,7 +60,9 @@ static Value lowerCompare(LaneBuilder &b, arith::CmpIOp op) {
 }
 
 static Value lowerTruncation(LaneBuilder &b, arith::TruncFOp op) {
-  if (op.getRoundingmodeAttr())
+  // lowerLaneMath has lowered other roundings that PTX has.
+  auto mode = op.getRoundingmode();
+  if (mode && *mode != arith::RoundingMode::to_nearest_even)
     return {};
   return LLVM::FPTruncOp::create(b, op.getType(), op.getIn());
 }

@@ -8,6 +8,7 @@
 
 #include "KernelLowering.h"
 #include "LaneOps.h"
+#include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Tile/Analysis/OutputCoverage.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
@@ -16,6 +17,7 @@
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -97,6 +99,42 @@ LogicalResult expand(LLVM::LLVMFuncOp function) {
   return success();
 }
 
+/// Returns true if all elements of a constant of the type `index` have the bits
+/// of an index in a kernel. The conversion would cut them.
+bool fitsIndex(arith::ConstantOp op) {
+  if (!getElementTypeOrSelf(op.getType()).isIndex())
+    return true;
+  auto fits = [](const APInt &value) { return value.isSignedIntN(kIndexBits); };
+  if (auto number = dyn_cast<IntegerAttr>(op.getValue()))
+    return fits(number.getValue());
+  auto elements = dyn_cast<DenseIntElementsAttr>(op.getValue());
+  if (!elements)
+    return true;
+  return elements.isSplat() ? fits(elements.getSplatValue<APInt>())
+                            : llvm::all_of(elements.getValues<APInt>(), fits);
+}
+
+/// Refuses what the conversion to LLVM, or the back end behind it, would change
+/// without a word.
+LogicalResult checkConvertible(LLVM::LLVMFuncOp function) {
+  WalkResult result = function.walk([](Operation *op) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(op);
+        constant && !fitsIndex(constant)) {
+      op->emitOpError("does not fit into an index, which has ")
+          << kIndexBits << " bits in a kernel";
+      return WalkResult::interrupt();
+    }
+    if (auto truncate = dyn_cast<arith::TruncFOp>(op);
+        truncate && truncate.getRoundingmode() && !isLaneMath(op)) {
+      op->emitOpError("has no instruction that rounds ")
+          << stringifyRoundingMode(*truncate.getRoundingmode());
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 /// Converts what lowerLaneOps has left.
 LogicalResult convertToLLVM(LLVM::LLVMFuncOp function) {
   MLIRContext *context = function.getContext();
@@ -106,6 +144,8 @@ LogicalResult convertToLLVM(LLVM::LLVMFuncOp function) {
   RewritePatternSet patterns(context);
   arith::populateArithToLLVMConversionPatterns(converter, patterns);
   cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+  // Of indices: lowerLaneOps has lowered all others.
+  populateMathToLLVMConversionPatterns(converter, patterns);
   populateVectorToLLVMConversionPatterns(converter, patterns);
   LLVMConversionTarget target(*context);
   target.addLegalDialect<NVVM::NVVMDialect>();
@@ -189,7 +229,7 @@ LogicalResult TileToNVVMPass::lowerKernel(KernelOp kernel,
   if (failed(function))
     return failure();
   kernel.erase();
-  if (failed(expand(*function)))
+  if (failed(expand(*function)) || failed(checkConvertible(*function)))
     return failure();
   lowerLaneOps(*function);
   if (failed(convertToLLVM(*function)))

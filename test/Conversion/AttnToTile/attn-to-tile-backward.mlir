@@ -141,7 +141,8 @@ func.func @regions(%q: tensor<1x128x2x64xf16>, %k: tensor<1x256x2x64xf16>, %o: t
       attn.yield %r : f32
     }
     mask_mod(%b: index, %h: index, %i: index, %j: index, %c: f32) {
-      %r = arith.cmpi ult, %j, %i : index
+      %x = arith.xori %i, %j : index
+      %r = arith.cmpi ult, %x, %i : index
       attn.yield %r : i1
     }
   return %dq, %dk, %dv, %dsinks : tensor<1x128x2x64xf16>, tensor<1x256x2x64xf16>, tensor<1x256x2x64xf16>, tensor<2xf32>

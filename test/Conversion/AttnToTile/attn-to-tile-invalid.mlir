@@ -152,7 +152,8 @@ func.func @wide(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>) {
     mask_mod(%b: index, %h: index, %i: index, %j: index) {
       // expected-note @+1 {{this operation of mask_mod}}
       %w = arith.index_cast %i : index to i64
-      %c = arith.cmpi eq, %w, %w : i64
+      %x = arith.index_cast %j : index to i64
+      %c = arith.cmpi ne, %w, %x : i64
       attn.yield %c : i1
     }
   return
@@ -208,13 +209,14 @@ func.func @gradient_score_mod(%dq: memref<1x64x1x64xbf16>, %dk: memref<1x64x1x64
 // -----
 
 func.func @gradient_derivative(%dq: memref<1x64x1x64xbf16>, %dk: memref<1x64x1x64xbf16>, %dv: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %lse: memref<1x1x64xf32>) {
-  // expected-error @+1 {{not supported on sm_100a: 'math.cbrt' in score_mod: a thread has no code for it}}
+  // expected-error @+1 {{not supported on sm_100a: 'math.fpowi' in score_mod: a thread has no code for it}}
   attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
     outs(%dq, %dk, %dv : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>)
     : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x1x64xf32>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      %n = arith.index_cast %h : index to i32
       // expected-note @+1 {{this operation of score_mod}}
-      %r = math.cbrt %s : f32
+      %r = math.fpowi %s, %n : f32, i32
       attn.yield %r : f32
     }
   return
@@ -275,12 +277,13 @@ module @outer {
 
 // -----
 
-func.func @sine(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
-  // expected-error @+1 {{not supported on sm_100a: 'math.sin' in score_mod: a thread has no code for it}}
+func.func @power(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: 'math.fpowi' in score_mod: a thread has no code for it}}
   %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      %n = arith.index_cast %h : index to i32
       // expected-note @+1 {{this operation of score_mod}}
-      %r = math.sin %s : f32
+      %r = math.fpowi %s, %n : f32, i32
       attn.yield %r : f32
     }
   return %o : tensor<1x64x1x64xbf16>
@@ -427,4 +430,81 @@ func.func @derivative_by_capture(%x: tensor<1x64x1x64xbf16>, %lse: tensor<1x1x64
       attn.yield %r : f32
     }
   return
+}
+
+// -----
+
+func.func @wide_index(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: the index 9223372036854775807 in mask_mod: an index has 32 bits in a kernel, from -2147483648 to 2147483647}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
+    mask_mod(%b: index, %h: index, %i: index, %j: index) {
+      // expected-note @+1 {{this operation of mask_mod}}
+      %none = arith.constant 9223372036854775807 : index
+      %r = arith.cmpi slt, %j, %none : index
+      attn.yield %r : i1
+    }
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+// A divisor that would become 0, and that no constant of the region is yet.
+func.func @wide_folded_index(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: the index 4294967296 in score_mod: an index has 32 bits in a kernel}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      %part = arith.constant 65536 : index
+      // expected-note @+1 {{this operation of score_mod}}
+      %all = arith.muli %part, %part : index
+      %q = arith.divui %j, %all : index
+      %n = arith.index_cast %q : index to i32
+      %f = arith.sitofp %n : i32 to f32
+      %r = arith.addf %s, %f : f32
+      attn.yield %r : f32
+    }
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+func.func @rounding(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: 'arith.truncf' in score_mod: a thread has no code for it}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      // expected-note @+1 {{this operation of score_mod}}
+      %n = arith.truncf %s upward : f32 to bf16
+      %r = arith.extf %n : bf16 to f32
+      attn.yield %r : f32
+    }
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+func.func @capture_of_another_length(%x: tensor<1x64x2x64xbf16>, %c: tensor<1xf32>) -> tensor<1x64x2x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: 'capture0' has 1 numbers for 2 query heads}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> captures(%c : tensor<1xf32>) : tensor<1x64x2x64xbf16>, tensor<1x64x2x64xbf16>, tensor<1x64x2x64xbf16> -> tensor<1x64x2x64xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %t: tensor<1xf32>) {
+      %g = tensor.extract %t[%h] : tensor<1xf32>
+      %r = arith.mulf %s, %g : f32
+      attn.yield %r : f32
+    }
+  return %o : tensor<1x64x2x64xbf16>
+}
+
+// -----
+
+#sparse = #sparse_tensor.encoding<{ map = (a, b, c, d) -> (a : dense, b : dense, c : dense, d : compressed) }>
+func.func @sparse(%x: tensor<1x64x1x64xbf16, #sparse>, %y: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
+  // expected-error @+1 {{not supported on sm_100a: 'q' has the encoding #sparse_tensor.encoding<}}
+  %o = attn.sdpa %x, %y, %y layout<bshd> : tensor<1x64x1x64xbf16, #sparse>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
+  return %o : tensor<1x64x1x64xbf16>
+}
+
+// -----
+
+func.func @encoding(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16, "blocked"> {
+  // expected-error @+1 {{not supported on sm_100a: 'out' has the encoding "blocked"}}
+  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16, "blocked">
+  return %o : tensor<1x64x1x64xbf16, "blocked">
 }

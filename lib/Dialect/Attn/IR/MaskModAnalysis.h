@@ -27,11 +27,16 @@ struct Band {
 struct BandConjunct {
   mlir::OpOperand *use;
   Band band;
+  /// The constant that takes the factor out if it is put in its place: false
+  /// for one that is negated.
+  bool neutral;
 };
 
-/// Returns those factors of the conjunction (nested arith.andi) yielded by
-/// `maskMod` that compare the query index with the key index at a constant
-/// distance.
+/// Returns those factors of the conjunction yielded by `maskMod` that compare
+/// the query index with the key index, or their distance's absolute value with
+/// a constant. A conjunction is written as nested `arith.andi`, as `arith.ori`
+/// under a negation (`arith.xori` with true), or as `arith.select` with a
+/// constant.
 ///
 /// Index arithmetic is taken as exact: sequence positions are non-negative and
 /// far below 2^31.

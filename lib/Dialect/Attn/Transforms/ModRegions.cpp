@@ -81,6 +81,7 @@ private:
   Value deriveArith(Operation *op, ValueRange x, ArrayRef<Value> dx, Value r);
   Value deriveChoice(Operation *op, ValueRange x, ArrayRef<Value> dx, Value r);
   Value derivePow(ValueRange x, ArrayRef<Value> dx, Value r);
+  Value deriveAtan2(ValueRange x, ArrayRef<Value> dx);
 
   ImplicitLocOpBuilder b;
 };
@@ -121,6 +122,10 @@ Value Rules::unaryFactor(Operation *op, Value x, Value r) {
       .Case([&](math::AsinhOp) {
         return Value(math::RsqrtOp::create(b, onePlusSquare(x)));
       })
+      .Case([&](math::AcoshOp) {
+        Value less = sub(mul(x, x), constant(type, 1.0));
+        return Value(math::RsqrtOp::create(b, less));
+      })
       .Case([&](math::AtanhOp) { return reciprocal(oneMinusSquare(x)); })
       .Case([&](math::ErfOp) {
         Value gauss = math::ExpOp::create(b, neg(mul(x, x)));
@@ -149,6 +154,19 @@ Value Rules::derivePow(ValueRange x, ArrayRef<Value> dx, Value r) {
     sum = sum ? add(sum, term) : term;
   }
   return sum;
+}
+
+/// Derivative of atan2(x, y), the angle of the point (y, x).
+Value Rules::deriveAtan2(ValueRange x, ArrayRef<Value> dx) {
+  Value square = add(mul(x[0], x[0]), mul(x[1], x[1]));
+  Value sum;
+  if (dx[0])
+    sum = mul(dx[0], x[1]);
+  if (dx[1]) {
+    Value term = mul(dx[1], x[0]);
+    sum = sum ? sub(sum, term) : neg(term);
+  }
+  return div(sum, square);
 }
 
 /// The derivative of an operation whose result is one of its operands, perhaps
@@ -226,6 +244,8 @@ Value Rules::deriveArith(Operation *op, ValueRange x, ArrayRef<Value> dx,
 Value Rules::derive(Operation *op, ValueRange x, ArrayRef<Value> dx, Value r) {
   if (isa<math::PowFOp>(op))
     return derivePow(x, dx, r);
+  if (isa<math::Atan2Op>(op))
+    return deriveAtan2(x, dx);
   if (op->getNumOperands() == 1)
     if (Value factor = unaryFactor(op, x[0], r))
       return mul(dx[0], factor);
@@ -377,7 +397,7 @@ static bool hasRule(Operation *op) {
              math::SqrtOp, math::RsqrtOp, math::CbrtOp, math::TanhOp,
              math::SinhOp, math::CoshOp, math::SinOp, math::CosOp, math::TanOp,
              math::AtanOp, math::AsinOp, math::AcosOp>(op) ||
-         isa<math::AsinhOp, math::AtanhOp, math::ErfOp, math::ErfcOp,
+         isa<math::Atan2Op, math::AcoshOp, math::AsinhOp, math::AtanhOp, math::ErfOp, math::ErfcOp,
              math::AbsFOp>(op);
 }
 

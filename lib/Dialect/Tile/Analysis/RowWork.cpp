@@ -91,6 +91,15 @@ static PipeWork operationWork(Operation *op, const TargetDescription &target) {
         work.mufu = 2 * columns;
         work.fma = 3 * columns;
       })
+      .Case<math::SinOp, math::CosOp>([&](auto) {
+        work.mufu = columns;
+        work.fma = 3 * columns;
+        work.alu = columns;
+      })
+      // The special function unit counts bits, too.
+      .Case<math::CtPopOp, math::CountLeadingZerosOp>(
+          [&](auto) { work.mufu = columns; })
+      .Case([&](math::CountTrailingZerosOp) { work.mufu = 2 * columns; })
       .Case<arith::AddFOp, arith::SubFOp, arith::MulFOp, math::FmaOp>(
           [&](auto) { work.fma = columns; })
       .Case([&](arith::TruncFOp) { work.conversions = columns / 2; })

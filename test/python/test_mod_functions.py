@@ -1,0 +1,142 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions that a score_mod may have and that a thread has no instruction for, and those that only masks need, against numpy.
+Each head has another function: one kernel computes a dozen."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import fa4
+from fa4 import gpu
+
+pytestmark = pytest.mark.skipif(not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-compile and fa4-sim")
+
+BF16 = ml_dtypes.bfloat16
+QUERIES, KEYS, DIM = 9, 20, 32
+
+
+def erf(x):
+    from math import erf as of_one
+
+    return np.vectorize(of_one)(x)
+
+
+# Of %s, a score, %u in (-1, 1) and %g, at least 1; numpy's of the same three.
+OF_SCORES = {
+    "sin": ("math.sin %w : f32", lambda s, u, g: np.sin(20 * s)),
+    "cos": ("math.cos %w : f32", lambda s, u, g: np.cos(20 * s)),
+    "tan": ("math.tan %u : f32", lambda s, u, g: np.tan(u)),
+    "sinh": ("math.sinh %s : f32", lambda s, u, g: np.sinh(s)),
+    "cosh": ("math.cosh %s : f32", lambda s, u, g: np.cosh(s)),
+    "asin": ("math.asin %u : f32", lambda s, u, g: np.arcsin(u)),
+    "acos": ("math.acos %u : f32", lambda s, u, g: np.arccos(u)),
+    "atan": ("math.atan %s : f32", lambda s, u, g: np.arctan(s)),
+    "atan2": ("math.atan2 %s, %u : f32", lambda s, u, g: np.arctan2(s, u)),
+    "asinh": ("math.asinh %s : f32", lambda s, u, g: np.arcsinh(s)),
+    "acosh": ("math.acosh %g : f32", lambda s, u, g: np.arccosh(g)),
+    "atanh": ("math.atanh %u : f32", lambda s, u, g: np.arctanh(u)),
+    "erf": ("math.erf %s : f32", lambda s, u, g: erf(s)),
+    "erfc": ("math.erfc %s : f32", lambda s, u, g: 1 - erf(s)),
+    "cbrt": ("math.cbrt %s : f32", lambda s, u, g: np.cbrt(s)),
+    "expm1": ("math.expm1 %s : f32", lambda s, u, g: np.expm1(s)),
+    "log1p": ("math.log1p %g : f32", lambda s, u, g: np.log1p(g)),
+    "log10": ("math.log10 %g : f32", lambda s, u, g: np.log10(g)),
+    "powf": ("math.powf %s, %three : f32", lambda s, u, g: s**3),
+    "powf of a number": ("math.powf %g, %s : f32", lambda s, u, g: g**s),
+    "round": ("math.round %s : f32", lambda s, u, g: np.copysign(np.floor(np.abs(s) + 0.5), s)),
+    "clampf": ("math.clampf %s to [%low, %one] : f32", lambda s, u, g: np.clip(s, -0.5, 1)),
+}
+# Of the positions %i of a query and %j of a key.
+OF_POSITIONS = {
+    "absi": ("math.absi %x : index", lambda x: np.abs(x)),
+    "absi of i32": ("math.absi %y : i32", lambda x: np.abs(x)),
+    "ctpop": ("math.ctpop %y : i32", lambda x: np.vectorize(lambda n: bin(n & 0xFFFFFFFF).count("1"))(x)),
+    "ctlz": ("math.ctlz %y : i32", lambda x: np.vectorize(lambda n: 32 - (int(n) & 0xFFFFFFFF).bit_length())(x)),
+    "cttz": ("math.cttz %y : i32", lambda x: np.vectorize(lambda n: 32 if n == 0 else (int(n) & -int(n)).bit_length() - 1)(x)),
+    "cttz of index": ("math.cttz %x : index", lambda x: np.vectorize(lambda n: 32 if n == 0 else (int(n) & -int(n)).bit_length() - 1)(x)),
+}
+KINDS = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "isnormal": lambda x: np.isfinite(x) & (np.abs(x) >= 2.0**-126)}
+
+
+def operation(heads, body):
+    """The text of attention whose heads yield the values %r0, %r1, ... that `body` computes."""
+    t = f"memref<1x?x{heads}x{DIM}xbf16>"
+    chosen = [f"%e{n} = arith.constant {n} : index\n%c{n} = arith.cmpi eq, %h, %e{n} : index\n"
+              f"%t{n} = arith.select %c{n}, %r{n}, {f'%t{n - 1}' if n else '%s'} : f32" for n in range(heads)]  # fmt: skip
+    body = "\n".join([body, *chosen])
+    return f"""
+func.func @f(%q: {t}, %k: {t}, %v: {t}, %o: {t}) {{
+  attn.sdpa %q, %k, %v layout<bshd> outs(%o : {t}) : {t}, {t}, {t}
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {{
+      {body}
+      attn.yield %t{heads - 1} : f32
+    }}
+  return
+}}"""
+
+
+def check(heads, body, modify):
+    kernel = fa4.compile(operation(heads, body), verify=False)
+    rng = np.random.default_rng(3)
+    q, k, v = (rng.standard_normal((1, n, heads, DIM)).astype(BF16) for n in (QUERIES, KEYS, KEYS))
+    out = kernel.simulate(q=q, k=k, v=v).out.astype(np.float64)
+    scores = np.einsum("bihd,bjhd->bhij", q.astype(np.float64), k.astype(np.float64)) / np.sqrt(DIM)
+    positions = np.arange(QUERIES)[:, None] - np.arange(KEYS)
+    for head in range(heads):
+        x = modify(head, scores[0, head], positions)
+        p = np.exp(x - x.max(axis=1, keepdims=True))
+        want = p / p.sum(axis=1, keepdims=True) @ v[0, :, head].astype(np.float64)
+        assert np.abs(out[0, :, head] - want).max() <= 0.02 * max(1, np.abs(want).max()), head
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_of_scores(part):
+    functions = list(OF_SCORES.values())[part::2]
+    body = """
+      %one = arith.constant 1.0 : f32
+      %three = arith.constant 3.0 : f32
+      %low = arith.constant -0.5 : f32
+      %twenty = arith.constant 20.0 : f32
+      %w = arith.mulf %s, %twenty : f32
+      %u = math.tanh %s : f32
+      %a = math.absf %s : f32
+      %g = arith.addf %a, %one : f32
+    """ + "\n".join(f"%r{n} = {text}" for n, (text, _) in enumerate(functions))
+    check(len(functions), body, lambda head, s, x: functions[head][1](s, np.tanh(s), 1 + np.abs(s)))
+
+
+def test_of_positions():
+    body = "%x = arith.subi %i, %j : index\n%y = arith.index_cast %x : index to i32\n"
+    for n, (text, _) in enumerate(OF_POSITIONS.values()):
+        cast = f"%n{n} = arith.index_cast %m{n} : index to i32" if text.endswith("index") else ""
+        source = f"%n{n}" if cast else f"%m{n}"
+        body += f"%m{n} = {text}\n{cast}\n%r{n} = arith.sitofp {source} : i32 to f32\n"
+    functions = list(OF_POSITIONS.values())
+    check(len(functions), body, lambda head, s, x: functions[head][1](x).astype(np.float64))
+
+
+def test_kinds_of_numbers():
+    """Of s / (i - j), which is infinite on the diagonal, and of 0 * that."""
+    body = """
+      %zero = arith.constant 0.0 : f32
+      %one = arith.constant 1.0 : f32
+      %x = arith.subi %i, %j : index
+      %y = arith.index_cast %x : index to i32
+      %d = arith.sitofp %y : i32 to f32
+      %inf = arith.divf %one, %d : f32
+      %p = arith.mulf %inf, %zero : f32
+      %odd = arith.select %e, %p, %inf : f32
+    """.replace("%odd =", "%bit = arith.constant 1 : i32\n%last = arith.andi %y, %bit : i32\n%none = arith.constant 0 : i32\n"
+                "%e = arith.cmpi eq, %last, %none : i32\n%odd =")  # fmt: skip
+    for n, name in enumerate(KINDS):
+        body += f"%k{n} = math.{name} %odd : f32\n%r{n} = arith.select %k{n}, %one, %zero : f32\n"
+
+    def modify(head, s, x):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inf = 1 / x.astype(np.float64)
+            odd = np.where(x % 2 == 0, inf * 0, inf)
+        return list(KINDS.values())[head](odd).astype(np.float64)
+
+    check(len(KINDS), body, modify)
