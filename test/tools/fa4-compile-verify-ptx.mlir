@@ -17,7 +17,7 @@
 // Unless it was asked for.
 // RUN: not fa4-compile stack.mlir --verify-ptx --ptxas=%t/old-ptxas -o refused 2>&1 | FileCheck %s --check-prefix=ASKED
 // ASKED: error: {{.*}}old-ptxas -arch=sm_100a failed (exit status 255):
-// ASKED-NEXT: Unsupported .version 9.0
+// ASKED-NEXT: Unsupported .version 8.6
 //
 // A ptxas, for one that reports a stack.
 // RUN: chmod +x spilling-ptxas && env -u FA4_VERIFY_PTX FA4_PTXAS=%t/spilling-ptxas not fa4-compile stack.mlir -o refused 2>&1 | FileCheck %s --check-prefix=SPILLS
@@ -37,7 +37,7 @@ llvm.func @stack(%p: !llvm.ptr<1>, %i: i64) attributes {nvvm.kernel} {
 
 //--- old-ptxas
 #!/bin/sh
-echo "ptxas /tmp/x.ptx, line 8; fatal   : Unsupported .version 9.0; current version is '8.7'"
+echo "ptxas /tmp/x.ptx, line 8; fatal   : Unsupported .version 8.6; current version is '8.5'"
 exit 255
 
 //--- spilling-ptxas

@@ -7,7 +7,7 @@
 // ONLY-PTX-NOT: {{.}}
 //
 // RUN: FileCheck %s --check-prefix=PTX < %t/out/add_reversed.ptx
-// PTX: .version 9.0
+// PTX: .version 8.6
 // PTX: .target sm_100a
 // PTX: .visible .entry add_reversed(
 // PTX: .reqntid 128
@@ -26,6 +26,7 @@
 //
 // Other chips and options. A function that says how it treats subnormal values is left alone.
 // RUN: fa4-compile %s -o - --chip=sm_103a | FileCheck %s --check-prefix=SM103
+// SM103: .version 8.8
 // SM103: .target sm_103a
 // RUN: fa4-compile %s -o - --keep-denormals | FileCheck %s --check-prefix=DENORMALS
 // RUN: sed 's/attributes {nvvm.kernel/attributes {denormal_fp_math_f32 = "ieee", nvvm.kernel/' %s \

@@ -8,6 +8,7 @@
 
 #include "fa4/Target/NVPTX/EmitPTX.h"
 #include "HalfCompares.h"
+#include "PtxVersion.h"
 #include "TensorMemoryRegisters.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
@@ -391,5 +392,7 @@ FailureOr<std::string> fa4::emitPTX(ModuleOp module,
     return module.emitError() << "the NVPTX back end writes no assembly";
   if (context->getDiagHandlerPtr()->HasErrors)
     return failure();
-  return std::string(result.text);
+  std::string ptx(result.text);
+  claimLowestVersion(ptx, options.chip);
+  return ptx;
 }

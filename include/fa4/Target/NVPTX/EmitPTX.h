@@ -37,8 +37,9 @@ inline constexpr const char *kernelPasses =
 struct EmitPTXOptions {
   /// The back end's name of the chip, e.g. `sm_100a` or `sm_103a`.
   std::string chip = "sm_100a";
-  /// The back end's features, comma-separated, e.g. the PTX version. 9.0 is the
-  /// newest one that LLVM 22 prints.
+  /// The back end's features, comma-separated, e.g. the PTX version up to which
+  /// it may use instructions. 9.0 is the newest one that LLVM 22 prints. The
+  /// text claims the lowest version that it needs.
   std::string features = "+ptx90";
   /// 0 to 3, llc's. On kernels that were scheduled before they come here 1
   /// gives what 3 does, sooner: it leaves out passes that clean up again. What

@@ -57,6 +57,48 @@ std::string emit(const char *text, const EmitPTXOptions &options = {}) {
   return succeeded(ptx) ? *ptx : errors;
 }
 
+/// The version that PTX claims.
+std::string versionOf(const std::string &ptx) {
+  StringRef text = StringRef(ptx).split(".version ").second;
+  return text.split('\n').first.str();
+}
+
+/// A maximum of three numbers, and an access of 32 bytes, are of PTX 8.8.
+TEST(EmitPTX, ClaimsTheLowestVersion) {
+  EXPECT_EQ(versionOf(emit(kAdd)), "8.6");
+  EmitPTXOptions options;
+  options.chip = "sm_103a";
+  EXPECT_EQ(versionOf(emit(kAdd, options)), "8.8");
+  std::string maximum = emit(R"(
+llvm.func @max(%p: !llvm.ptr<1>, %a: f32, %b: f32) attributes {nvvm.kernel} {
+  %l = llvm.load %p : !llvm.ptr<1> -> f32
+  %x = llvm.intr.maximum(%a, %b) : (f32, f32) -> f32
+  %y = llvm.intr.maximum(%x, %l) : (f32, f32) -> f32
+  llvm.store %y, %p : f32, !llvm.ptr<1>
+  llvm.return
+})");
+  EXPECT_EQ(versionOf(maximum), "8.8") << maximum;
+  std::string wide = emit(R"(
+llvm.func @copy(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>) attributes {nvvm.kernel} {
+  %l = llvm.load %p {alignment = 32} : !llvm.ptr<1> -> vector<8xf32>
+  llvm.store %l, %q {alignment = 32} : vector<8xf32>, !llvm.ptr<1>
+  llvm.return
+})");
+  EXPECT_EQ(versionOf(wide), "8.8") << wide;
+  // Written by hand, behind a guard, and beside another instruction.
+  std::string assembly = emit(R"(
+llvm.func @asm(%p: !llvm.ptr<1>, %a: f32) attributes {nvvm.kernel} {
+  %y = llvm.inline_asm has_side_effects "{ .reg .pred p; setp.gt.f32 p, $1, 0f00000000; @p min.f32 $0, $1, $1, $1; }", "=f,f" %a : (f32) -> f32
+  llvm.store %y, %p : f32, !llvm.ptr<1>
+  llvm.return
+})");
+  EXPECT_EQ(versionOf(assembly), "8.8") << assembly;
+  // What the options allow is not raised.
+  options.chip = "sm_90";
+  options.features = "+ptx78";
+  EXPECT_EQ(versionOf(emit(kAdd, options)), "7.8");
+}
+
 TEST(EmitPTX, AgainAfterLLVMGaveUp) {
   std::string before = emit(kAdd);
   EXPECT_NE(before.find(".entry add("), std::string::npos) << before;
