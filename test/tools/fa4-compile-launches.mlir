@@ -30,7 +30,30 @@
 // SHAPES: shapes.mlir:[[#]]:3: error: 'tile.launch' op passes 't' with another shape than the launch before: its kernel calls it 'u'
 // RUN: not fa4-compile %t/scalars.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=SCALARS
 // SCALARS: scalars.mlir:[[#]]:3: error: 'tile.launch' op passes another value as 'f' than the launch before
+//
+// What a function computes beside its launches would be missing.
+// RUN: not fa4-compile %t/beside.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=BESIDE
+// BESIDE: beside.mlir:[[#]]:3: error: 'memref.copy' op is in a function of several launches, and a manifest of launches cannot say it; host code can (attn-to-host)
+// RUN: not fa4-compile %t/computed.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=COMPUTED
+// COMPUTED: computed.mlir:[[#]]:3: error: 'tile.launch' op passes as 'f' what 'arith.addf' computes, which a manifest of launches cannot say
+// RUN: not fa4-compile %t/sum.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=SUM
+// SUM: sum.mlir:[[#]]:8: error: 'arith.addf' op is in a function of several launches
+// RUN: not fa4-compile %t/slice.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=SLICE
+// SLICE: error: 'tensor.extract_slice' op is in a function of several launches
+// RUN: not fa4-compile %t/call.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=CALL
+// CALL: error: 'func.call' op is in a function of several launches
+// RUN: not fa4-compile %t/branch.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=BRANCH
+// A branch that only chooses has become a choice.
+// BRANCH: error: 'arith.select' op is in a function of several launches
+// RUN: not fa4-compile %t/generic.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=GENERIC
+// GENERIC: error: 'linalg.exp' op is in a function of several launches
 // RUN: not ls %t/none
+//
+// A cast is another name of the same memory, and what nobody uses is nothing.
+// RUN: fa4-compile %t/cast.mlir -o %t/cast --verify-ptx=false
+// RUN: not fa4-sim %t/cast/f.json Sq=8 B=1 Sq=12 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: 'Sq' is given twice: 8 and 12
+// RUN: fa4-sim %t/cast/f.json B=1 Sq=8 --random --check
 
 //--- twice.mlir
 tile.kernel @double(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]},
@@ -126,3 +149,103 @@ func.func @scales(%x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>, %f: f
   tile.launch @scale ins(%y : memref<?xf32>) outs(%z : memref<?xf32>) scalars(%g : f32)
   return
 }
+
+//--- beside.mlir
+tile.kernel @copy(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]},
+                  %y: memref<?xf32> {tile.name = "y", tile.dims = ["N"], tile.output = "once"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c128 = arith.constant 128 : index
+  %i = tile.work_tile : index
+  %at = arith.muli %i, %c128 : index
+  %v = tile.load %x[%at] : memref<?xf32> -> vector<128xf32>
+  tile.store %v, %y[%at] : vector<128xf32>, memref<?xf32>
+}
+func.func @beside(%x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>) {
+  tile.launch @copy ins(%x : memref<?xf32>) outs(%y : memref<?xf32>)
+  memref.copy %x, %y : memref<?xf32> to memref<?xf32>
+  tile.launch @copy ins(%y : memref<?xf32>) outs(%z : memref<?xf32>)
+  return
+}
+
+//--- computed.mlir
+tile.kernel @scale(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]},
+                   %y: memref<?xf32> {tile.name = "y", tile.dims = ["N"], tile.output = "once"},
+                   %f: f32 {tile.name = "f"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c128 = arith.constant 128 : index
+  %i = tile.work_tile : index
+  %at = arith.muli %i, %c128 : index
+  %v = tile.load %x[%at] : memref<?xf32> -> vector<128xf32>
+  %fs = vector.broadcast %f : f32 to vector<128xf32>
+  %r = arith.mulf %v, %fs : vector<128xf32>
+  tile.store %r, %y[%at] : vector<128xf32>, memref<?xf32>
+}
+func.func @computed(%x: memref<?xf32>, %y: memref<?xf32>, %z: memref<?xf32>, %f: f32) {
+  %g = arith.addf %f, %f : f32
+  tile.launch @scale ins(%x : memref<?xf32>) outs(%y : memref<?xf32>) scalars(%g : f32)
+  tile.launch @scale ins(%y : memref<?xf32>) outs(%z : memref<?xf32>) scalars(%g : f32)
+  return
+}
+
+//--- sum.mlir
+!t = tensor<1x64x1x64xbf16>
+func.func @f(%q: !t) -> !t {
+  %o = attn.sdpa %q, %q, %q layout<bshd> : !t, !t, !t -> !t
+  %x = arith.addf %o, %o : !t
+  %p = attn.sdpa %x, %q, %q layout<bshd> : !t, !t, !t -> !t
+  return %p : !t
+}
+
+//--- slice.mlir
+!t = tensor<1x64x1x64xbf16>
+func.func @f(%q: !t) -> !t {
+  %o = attn.sdpa %q, %q, %q layout<bshd> : !t, !t, !t -> !t
+  %x = tensor.extract_slice %o[0, 0, 0, 0] [1, 32, 1, 64] [1, 2, 1, 1] : !t to tensor<1x32x1x64xbf16>
+  %p = attn.sdpa %q, %x, %x layout<bshd> : !t, tensor<1x32x1x64xbf16>, tensor<1x32x1x64xbf16> -> !t
+  return %p : !t
+}
+
+//--- call.mlir
+!t = tensor<1x64x1x64xbf16>
+func.func private @g(!t) -> !t
+func.func @f(%q: !t) -> !t {
+  %o = attn.sdpa %q, %q, %q layout<bshd> : !t, !t, !t -> !t
+  %x = func.call @g(%o) : (!t) -> !t
+  %p = attn.sdpa %x, %q, %q layout<bshd> : !t, !t, !t -> !t
+  return %p : !t
+}
+
+//--- branch.mlir
+!t = tensor<1x64x1x64xbf16>
+func.func @f(%q: !t, %c: i1) -> !t {
+  %o = attn.sdpa %q, %q, %q layout<bshd> : !t, !t, !t -> !t
+  %x = scf.if %c -> !t {
+    scf.yield %o : !t
+  } else {
+    scf.yield %q : !t
+  }
+  %p = attn.sdpa %x, %q, %q layout<bshd> : !t, !t, !t -> !t
+  return %p : !t
+}
+
+//--- generic.mlir
+!t = tensor<1x64x1x64xbf16>
+func.func @f(%q: !t, %e: !t) -> !t {
+  %o = attn.sdpa %q, %q, %q layout<bshd> : !t, !t, !t -> !t
+  %x = linalg.exp ins(%o : !t) outs(%e : !t) -> !t
+  %p = attn.sdpa %x, %q, %q layout<bshd> : !t, !t, !t -> !t
+  return %p : !t
+}
+
+//--- cast.mlir
+!t = tensor<?x?x1x64xbf16>
+!u = tensor<1x?x1x64xbf16>
+func.func @f(%q: !t, %s: f32) -> !t {
+  %unused = arith.addf %s, %s : f32
+  %u = tensor.cast %q : !t to !u
+  %o = attn.sdpa %u, %u, %u layout<bshd> : !u, !u, !u -> !u
+  %p = attn.sdpa %o, %u, %u layout<bshd> : !u, !u, !u -> !u
+  %r = tensor.cast %p : !u to !t
+  return %r : !t
+}
+

@@ -11,6 +11,7 @@
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/StringSet.h"
 #include <map>
 
@@ -30,6 +31,7 @@ public:
 
 private:
   LogicalResult add(LaunchOp launch);
+  LogicalResult checkOthers();
   LogicalResult addTensor(LaunchOp launch, Value storage, StringRef name,
                           const json::Object &tensor);
   LogicalResult addScalar(LaunchOp launch, Value value, StringRef name);
@@ -55,14 +57,26 @@ private:
 };
 } // namespace
 
+/// Returns the value that `value` is another name of.
+static Value skipCasts(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tensor::CastOp, memref::CastOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
 /// Returns the value that stands for the memory behind `value`. A launch on
 /// tensors gives a result for each destination, and writes where the
 /// destination was written before, by a kernel or by the caller. A destination
 /// that holds nothing yet (tensor.empty) may be that of several results, each
 /// of which has memory of its own.
 static Value findStorage(Value value) {
+  value = skipCasts(value);
   while (auto launch = value.getDefiningOp<LaunchOp>()) {
-    Value init = launch.getTiedOpOperand(cast<OpResult>(value))->get();
+    Value init =
+        skipCasts(launch.getTiedOpOperand(cast<OpResult>(value))->get());
     if (!isa<BlockArgument>(init) && !init.getDefiningOp<LaunchOp>())
       break;
     value = init;
@@ -88,6 +102,8 @@ bool LaunchSequence::isWorkspace(Value value) const {
         return launch.getTiedOpOperand(result)->get() != value ||
                isWorkspace(result);
       });
+    if (isa<tensor::CastOp, memref::CastOp>(user))
+      return isWorkspace(user->getResult(0));
     return isa<memref::DeallocOp, memref::DimOp, tensor::DimOp>(user);
   });
 }
@@ -145,6 +161,10 @@ LogicalResult LaunchSequence::addTensor(LaunchOp launch, Value storage,
 
 LogicalResult LaunchSequence::addScalar(LaunchOp launch, Value value,
                                         StringRef name) {
+  if (Operation *computes = value.getDefiningOp())
+    return launch.emitOpError("passes as '")
+           << name << "' what '" << computes->getName()
+           << "' computes, which a manifest of launches cannot say";
   Value known = scalars.try_emplace(name, value).first->second;
   if (known != value)
     return launch.emitOpError("passes another value as '")
@@ -206,6 +226,31 @@ LogicalResult LaunchSequence::add(LaunchOp launch) {
   return success();
 }
 
+/// Returns true for an operation that makes memory, names it, ends its life or
+/// computes its sizes, which the manifest says by the shapes of tensors.
+static bool isOfMemory(Operation *op) {
+  if (isa<tensor::EmptyOp, tensor::CastOp, tensor::DimOp, memref::AllocOp,
+          memref::DeallocOp, memref::CastOp, memref::DimOp>(op))
+    return true;
+  auto isIndex = [](Type type) { return type.isIndex(); };
+  return isPure(op) && op->getNumRegions() == 0 &&
+         llvm::all_of(op->getResultTypes(), isIndex) &&
+         llvm::all_of(op->getOperandTypes(), isIndex);
+}
+
+/// Checks that nothing in the function but its launches computes anything.
+LogicalResult LaunchSequence::checkOthers() {
+  for (Operation &op : function.getFunctionBody().getOps()) {
+    bool isUnused = op.use_empty() && isPure(&op);
+    if (!isUnused && !isa<LaunchOp>(op) && !isOfMemory(&op) &&
+        !(op.hasTrait<OpTrait::IsTerminator>() && op.getNumSuccessors() == 0))
+      return op.emitOpError("is in a function of several launches, and a "
+                            "manifest of launches cannot say it; host code can "
+                            "(attn-to-host)");
+  }
+  return success();
+}
+
 FailureOr<json::Object> LaunchSequence::build() {
   function.walk([&](LaunchOp launch) {
     for (OpOperand &init : launch.getDpsInitsMutable())
@@ -215,7 +260,7 @@ FailureOr<json::Object> LaunchSequence::build() {
     return failed(add(launch)) ? WalkResult::interrupt()
                                : WalkResult::advance();
   });
-  if (result.wasInterrupted())
+  if (result.wasInterrupted() || failed(checkOthers()))
     return failure();
   return json::Object{{"sizes", std::move(sizes)},
                       {"requires", std::move(conditions)},

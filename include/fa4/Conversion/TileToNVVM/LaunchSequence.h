@@ -39,8 +39,9 @@ using Manifests = llvm::StringMap<KernelManifest>;
 /// kernels see is a workspace, undefined at first.
 ///
 /// Errors are diagnostics on the launch: a launch in control flow, a kernel
-/// without a manifest, kernels that describe one tensor differently, and two
-/// scalars of one name.
+/// without a manifest, kernels that describe one tensor differently, two
+/// scalars of one name, and a scalar that is computed. Any other operation of
+/// the function that computes something is an error on it.
 mlir::FailureOr<llvm::json::Object>
 buildLaunchSequence(mlir::FunctionOpInterface function,
                     const Manifests &manifests);
