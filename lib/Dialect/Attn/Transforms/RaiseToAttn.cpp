@@ -8,6 +8,7 @@
 
 #include "GradientMatch.h"
 #include "OutlineFactor.h"
+#include "RaiseRemark.h"
 #include "ScoreRegion.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
@@ -465,8 +466,10 @@ bool RaiseToAttnPass::raise(linalg::LinalgOp op) {
   for (const std::string &reason : reasons)
     if (!reason.empty()) {
       this->reasons.insert({op, reason});
-      break;
+      return false;
     }
+  if (std::string why = explainUnmatched(op); !why.empty())
+    this->reasons.insert({op, why});
   return false;
 }
 

@@ -387,8 +387,16 @@ bool SoftmaxMatcher::run(ElementRef probabilities) {
             element->value.getDefiningOp<linalg::SoftmaxOp>());
   };
   auto *found = llvm::find_if(numerators, isSoftmax);
+  // Other exponentials, as those of a SiLU, have nothing to do with rows.
+  auto isReduced = [&](ElementRef element) {
+    auto op = element->kind == Element::Leaf
+                  ? element->value.getDefiningOp<linalg::LinalgOp>()
+                  : linalg::LinalgOp();
+    return op && op.getNumReductionLoops() != 0 && !isProduct(element, tracer);
+  };
   if (found == numerators.end())
-    return fail("what is multiplied with the values is no softmax");
+    return contains(probabilities, isReduced) &&
+           fail("what is multiplied with the values is no softmax");
   ElementRef numerator = *found;
   numerators.erase(found);
   if (isExp(numerator) && quotient.divisors.empty() &&
