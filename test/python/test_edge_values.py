@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import fa4
 from fa4 import gpu, reference
 
 pytestmark = pytest.mark.skipif(
@@ -197,6 +198,69 @@ def test_low_scores_in_some_blocks(rng, dtype):
     out, lse, want, want_lse = attend_to(scores, dtype, rng)
     np.testing.assert_allclose(lse, np.full(128, want_lse), rtol=1e-5, atol=1e-4)
     np.testing.assert_allclose(out, np.broadcast_to(want, out.shape), atol=2e-2)
+
+
+# ---------------------------------------------------------------------------
+# Rows that a score_mod hides whole
+# ---------------------------------------------------------------------------
+
+KEYS, QUERIES, HIDDEN = 300, 150, 10
+
+
+def padded(low, captured):
+    """Rows before HIDDEN see `low` only; the others see keys from 40 on."""
+    where = fa4.math.where
+    if captured:
+        form = {"score_mod": lambda s, b, h, i, j, low: where((i >= HIDDEN) & (j >= 40), s, low), "captures": {"low": "f32"}}
+    else:
+        form = {"score_mod": lambda s, b, h, i, j: where((i >= HIDDEN) & (j >= 40), s, low)}
+    return fa4.sdpa("B Sq H 64", "B Sk H 64", lse=True, **form)
+
+
+def draw_padded(rng):
+    shapes = {"q": QUERIES, "k": KEYS, "v": KEYS, "dout": QUERIES}
+    return {
+        name: rng.standard_normal((1, size, 2, 64)).astype(np.float32).astype(gpu.DTYPES["bf16"]) for name, size in shapes.items()
+    }
+
+
+@pytest.mark.parametrize("low, captured", [(-1e9, False), (-1e10, False), (-1e10, True), (-1e30, False), (-2e38, True)])
+def test_hidden_rows(rng, low, captured):
+    """Rows that are hidden whole by a number are averages; all others, and the gradients of keys, are as without them."""
+    spec, tensors = padded(low, captured), draw_padded(rng)
+    given = {"low": np.float32(low)} if captured else {}
+    dout = tensors.pop("dout")
+    found = fa4.compile(spec, verify=False).simulate(**tensors, **given)
+    out = found.out.astype(np.float64)
+    v = tensors["v"].astype(np.float64)
+    np.testing.assert_allclose(out[0, :HIDDEN], np.broadcast_to(v[0].mean(0), out[0, :HIDDEN].shape), atol=1e-2)
+    np.testing.assert_allclose(found.lse[0, :, :HIDDEN], low, rtol=1e-6)
+    seen = fa4.sdpa("B Sq H 64", "B Sk H 64", lse=True, mask_mod=lambda b, h, i, j: j >= 40)
+    others = {"q": tensors["q"][:, HIDDEN:], "k": tensors["k"], "v": tensors["v"]}
+    expected = seen.reference(**others)
+    np.testing.assert_allclose(out[:, HIDDEN:], expected.out, atol=2e-2)
+    np.testing.assert_allclose(found.lse[:, :, HIDDEN:], expected.lse, atol=2e-2)
+
+    gradient = fa4.compile(spec.backward(), verify=False).simulate(**tensors, **given, dout=dout, out=found.out, lse=found.lse)
+    results = {"out": expected.out.astype(out.dtype), "lse": expected.lse.astype(np.float32), "dout": dout[:, HIDDEN:]}
+    wanted = seen.backward().reference(**others, **results)
+    assert not gradient.dq[:, :HIDDEN].astype(np.float64).any()
+    np.testing.assert_allclose(gradient.dq[:, HIDDEN:].astype(np.float64), wanted.dq, atol=5e-2)
+    for name in ("dk", "dv"):
+        np.testing.assert_allclose(gradient[name].astype(np.float64), wanted[name], atol=5e-2)
+
+
+@pytest.mark.parametrize("dtype", gpu.DTYPES)
+def test_rows_hidden_by_two_numbers(rng, dtype):
+    """The largest of very low scores has all of the weight, in whichever block of keys it is, and scores beside it none."""
+    where = fa4.math.where
+    levels = {"score_mod": lambda s, b, h, i, j: where(j < 200, -1e30, where(j < 280, -1e10, -3e10)) + s}
+    spec = fa4.sdpa("B Sq H 64", "B Sk H 64", lse=True, dtype=dtype, **levels)
+    tensors = {name: x.astype(gpu.DTYPES[dtype]) for name, x in draw_padded(rng).items() if name != "dout"}
+    found = fa4.compile(spec, verify=False).simulate(**tensors)
+    want = tensors["v"].astype(np.float64)[0, 200:280].mean(0)
+    np.testing.assert_allclose(found.out[0].astype(np.float64), np.broadcast_to(want, (QUERIES, 2, 64)), atol=1e-2)
+    np.testing.assert_allclose(found.lse, -1e10, rtol=1e-6)
 
 
 # ---------------------------------------------------------------------------

@@ -44,6 +44,7 @@ private:
       return tile;
     return arith::ExtFOp::create(b, f32Type(type.getShape()), tile);
   }
+  Value isBeyondLse(Value shift);
 
   SdpaBackwardOp op;
   int64_t rows;
@@ -51,6 +52,20 @@ private:
   Value firstRow;
 };
 } // namespace
+
+/// From here on the rounding error of an LSE changes probabilities by a factor
+/// of two and more, in f32 up to infinity.
+static constexpr double kLargestLse = 0x1p24;
+
+/// Whether an LSE (in units of log2) is so large that probabilities cannot be
+/// computed from it: a row that a score_mod masks whole, by -1e10 for example.
+/// Its gradient is 0, as if it saw no key; it must not spoil those of all keys.
+Value RowProgram::isBeyondLse(Value shift) {
+  VectorType rowType = f32Type({rows});
+  Value magnitude = math::AbsFOp::create(b, shift);
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, magnitude,
+                               splat(rowType, kLargestLse));
+}
 
 void RowProgram::preprocess() {
   auto arguments = kernel.getArguments();
@@ -69,6 +84,8 @@ void RowProgram::preprocess() {
       less(positions(rows, firstRow), end, arith::CmpIPredicate::sge);
   empty = arith::OrIOp::create(b, empty, isBehind);
   Value shift = arith::MulFOp::create(b, rowLse, splat(rowType, -kLog2E));
+  if (!op.getScoreMod().empty())
+    empty = arith::OrIOp::create(b, empty, isBeyondLse(shift));
   shift = arith::SelectOp::create(b, empty, splat(rowType, -kInfinity), shift);
   storeRows(shift, results[0], firstRow, head);
 

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 
 #include <cmath>
 #include <limits>
@@ -21,6 +22,37 @@ using namespace fa4::attn;
 
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 static constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+/// The largest number of f32, scaled by it, is below the limits of exponents of
+/// bf16 and near that of f16. A quotient of less would be
+/// flushed to zero where it divides by more than 2^126 (PTX ISA, div.approx),
+/// and 0 times the score of a hidden key is not a number.
+static constexpr double kLeastFactor = 0x1p-98;
+
+/// Numbers of a score_mod from here on hide keys.
+static constexpr double kLargeNumber = 0x1p16;
+
+/// Whether scores may be beyond the limit of exponents although q and k are
+/// ordinary numbers: a score_mod hides keys by a number such as -1e10, which is
+/// a constant or captured.
+static bool mayExceedLimit(SdpaOp op) {
+  Region &region = op.getScoreMod();
+  if (region.empty())
+    return false;
+  auto isFloat = [](Type type) {
+    return isa<FloatType>(getElementTypeOrSelf(type));
+  };
+  auto isLarge = [](Operation &op) {
+    APFloat number(0.0f);
+    APInt integer;
+    if (matchPattern(&op, m_ConstantFloat(&number)))
+      return number.isFinite() &&
+             std::abs(number.convertToDouble()) >= kLargeNumber;
+    return matchPattern(&op, m_ConstantInt(&integer)) &&
+           integer.abs().uge(uint64_t(kLargeNumber));
+  };
+  return llvm::any_of(op.getCaptures().getTypes(), isFloat) ||
+         llvm::any_of(region.front(), isLarge);
+}
 
 namespace {
 /// The values that the loop over key blocks carries.
@@ -35,7 +67,7 @@ class SdpaProgram : QueryTileProgram {
 public:
   SdpaProgram(SdpaOp op, tile::KernelOp kernel, const AttentionTiles &tiles)
       : QueryTileProgram(op, kernel, tiles.rows, tiles.keys), op(op),
-        scale(chooseScoreScale(op)) {
+        scale(chooseScoreScale(op)), hasFullRange(mayExceedLimit(op)) {
     q = kernel.getArgument(0);
     k = kernel.getArgument(1);
     v = kernel.getArgument(2);
@@ -66,6 +98,14 @@ private:
 
   /// Bound of a row's largest exponent; see chooseExponentLimit.
   double exponentLimit;
+
+  /// What exponents are computed with: `fma(score, factor, shift)`, of a row.
+  struct Exponent {
+    Value factor, shift;
+  };
+  Exponent buildExponent(Value reference);
+  /// Whether scores may be beyond it without an error of the caller.
+  bool hasFullRange;
 };
 } // namespace
 
@@ -81,6 +121,38 @@ void SdpaProgram::chooseExponentLimit() {
       cast<FloatType>(cast<MemRefType>(v.getType()).getElementType());
   int exponent = APFloat::semanticsMaxExponent(element.getFloatSemantics()) + 1;
   exponentLimit = std::ldexp(double(exponent), 24);
+}
+
+/// In a row whose reference m is beyond the limit, the rounding error of m
+/// would overflow. Two different scores differ by so much there that the
+/// largest one alone has a weight, and the others 0: all that exponents must
+/// keep is which scores are the largest. The largest power of two `t` of at
+/// most `min(1, limit / abs(m))` brings them below the limit:
+///
+///     fma(score, c * t, -m * t)
+///
+/// Both products are exact, so that the largest score's exponent is t times the
+/// rounding error of m, as much as at the limit.
+SdpaProgram::Exponent SdpaProgram::buildExponent(Value reference) {
+  Value shift = arith::NegFOp::create(b, reference);
+  if (!hasFullRange)
+    return {splat(f32Tile(keys), scale.exponent), overColumns(shift, keys)};
+  Value magnitude = math::AbsFOp::create(b, reference);
+  Value quotient =
+      arith::DivFOp::create(b, splat(f32Rows(), exponentLimit), magnitude);
+  Value t = arith::MinimumFOp::create(b, quotient, splat(f32Rows(), 1.0));
+  t = arith::MaximumFOp::create(b, t, splat(f32Rows(), kLeastFactor));
+  // Without the mantissa.
+  auto words = VectorType::get({rows}, b.getI32Type());
+  Value exponentField = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(words, b.getI32IntegerAttr(0x7f800000)));
+  t = arith::BitcastOp::create(
+      b, f32Rows(),
+      arith::AndIOp::create(b, arith::BitcastOp::create(b, words, t),
+                            exponentField));
+  Value factor = arith::MulFOp::create(b, splat(f32Rows(), scale.exponent), t);
+  shift = arith::MulFOp::create(b, shift, t);
+  return {overColumns(factor, keys), overColumns(shift, keys)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -133,18 +205,21 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
     next.max = arith::MaximumFOp::create(b, state->max, next.max);
   // All scores so far are -inf, or so low that their exponentials relative to
   // 0 are 0. Relative to a maximum of -inf they would not be numbers.
-  Value tooLow = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, next.max,
-                                       splat(f32Rows(), -exponentLimit));
+  Value tooLow =
+      hasFullRange
+          ? arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, next.max,
+                                  splat(f32Rows(), -kInfinity))
+          : arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, next.max,
+                                  splat(f32Rows(), -exponentLimit));
   Value reference = arith::SelectOp::create(b, tooLow, rowZero, next.max);
   Value factor, normalizer = rowZero;
   if (state)
     factor = math::Exp2Op::create(
         b, arith::SubFOp::create(b, state->max, reference));
 
-  Value shift = arith::NegFOp::create(b, reference);
+  Exponent exponent = buildExponent(reference);
   Value exponents =
-      math::FmaOp::create(b, scores, splat(f32Tile(keys), scale.exponent),
-                          overColumns(shift, keys));
+      math::FmaOp::create(b, scores, exponent.factor, exponent.shift);
   Value p = math::Exp2Op::create(b, exponents);
   Value narrow = round(p, v);
   if (state)
@@ -186,8 +261,10 @@ SoftmaxState SdpaProgram::buildLoop(Value queries) {
 /// infinite or is not a number. It is 0 only in rows that see no key.
 Value SdpaProgram::rejectLargeScores(SoftmaxState state) {
   Value magnitude = math::AbsFOp::create(b, state.max);
+  double limit =
+      hasFullRange ? double(std::numeric_limits<float>::max()) : exponentLimit;
   Value inRange = arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, magnitude,
-                                        splat(f32Rows(), exponentLimit));
+                                        splat(f32Rows(), limit));
   Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, state.max,
                                       splat(f32Rows(), -kInfinity));
   return arith::SelectOp::create(b, arith::OrIOp::create(b, inRange, empty),

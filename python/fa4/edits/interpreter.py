@@ -772,6 +772,9 @@ class Cta:
         x = operands[0]
         return x.reshape(x.shape[0], *type_of(op.result_types[0])[0])
 
+    def pure_arith_bitcast(self, op, operands):
+        return self.pure_vector_bitcast(op, operands)
+
     def pure_vector_bitcast(self, op, operands):
         shape, dtype = type_of(op.result_types[0])
         x = np.ascontiguousarray(operands[0])

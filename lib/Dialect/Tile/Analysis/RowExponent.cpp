@@ -94,9 +94,54 @@ void LinearForm::add(Value value, double factor, unsigned depth) {
   terms[value] += factor;
 }
 
+/// Returns true for max(min(x, 1), y) and min(x, 1) of x that are not negative
+/// and y from 0 to 1, and for these without some of their bits.
+static bool isPartOfOne(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto number = dyn_cast_if_present<arith::BitcastOp>(op))
+    if (auto bits = number.getIn().getDefiningOp<arith::AndIOp>())
+      if (auto of = bits.getLhs().getDefiningOp<arith::BitcastOp>())
+        return of.getIn().getType() == number.getType() &&
+               isPartOfOne(of.getIn());
+  if (auto max = dyn_cast_if_present<arith::MaximumFOp>(op)) {
+    std::optional<double> least = getNumber(max.getRhs());
+    return least && *least >= 0 && *least <= 1 && isPartOfOne(max.getLhs());
+  }
+  auto min = dyn_cast_if_present<arith::MinimumFOp>(op);
+  auto quotient =
+      min ? min.getLhs().getDefiningOp<arith::DivFOp>() : arith::DivFOp();
+  if (!quotient || getNumber(min.getRhs()) != 1.0)
+    return false;
+  std::optional<double> dividend = getNumber(quotient.getLhs());
+  return dividend && *dividend >= 0 &&
+         isa_and_present<math::AbsFOp>(quotient.getRhs().getDefiningOp());
+}
+
+/// Matches `fma(scores, c * t, reference * t)` with a number of each row t from
+/// 0 to 1. Returns c and the reference.
+static std::optional<std::pair<double, Value>> matchScaledDown(math::FmaOp op) {
+  Value factors = getRowFactors(op.getB()), shifts = getRowFactors(op.getC());
+  auto factor = factors ? factors.getDefiningOp<arith::MulFOp>() : nullptr;
+  auto shift = shifts ? shifts.getDefiningOp<arith::MulFOp>() : nullptr;
+  auto product = factor ? splitProduct(factor) : std::nullopt;
+  if (!shift || !product || !isPartOfOne(product->first))
+    return std::nullopt;
+  for (unsigned i = 0; i < 2; ++i)
+    if (shift->getOperand(i) == product->first)
+      return std::pair(product->second, shift->getOperand(1 - i));
+  return std::nullopt;
+}
+
 std::optional<RowExponent> fa4::tile::matchRowExponent(Value value) {
   LinearForm form;
-  form.add(value, 1, kDepth);
+  auto fma = value.getDefiningOp<math::FmaOp>();
+  auto scaledDown = fma ? matchScaledDown(fma) : std::nullopt;
+  if (scaledDown) {
+    form.add(fma.getA(), scaledDown->first, kDepth);
+    form.add(scaledDown->second, 1, kDepth);
+  } else {
+    form.add(value, 1, kDepth);
+  }
   if (form.terms.size() != 2)
     return std::nullopt;
   auto scores = form.terms.front(), reference = form.terms.back();
@@ -105,8 +150,8 @@ std::optional<RowExponent> fa4::tile::matchRowExponent(Value value) {
   if (!(scores.second > 0 && reference.second < 0) ||
       cast<VectorType>(reference.first.getType()).getRank() != 1)
     return std::nullopt;
-  return RowExponent{scores.first, scores.second, reference.first,
-                     -reference.second, form.offset};
+  return RowExponent{scores.first,      scores.second, reference.first,
+                     -reference.second, form.offset,   scaledDown.has_value()};
 }
 
 //===----------------------------------------------------------------------===//
@@ -201,5 +246,6 @@ std::optional<double> fa4::tile::getExponentBound(Value exponent) {
                          form->scale / form->referenceScale);
   if (!slack)
     return std::nullopt;
-  return *slack * form->referenceScale + form->offset;
+  double bound = *slack * form->referenceScale + form->offset;
+  return form->isScaledDown ? std::max(bound, 0.0) : bound;
 }

@@ -58,6 +58,13 @@ ReferenceAnalysis::Result ReferenceAnalysis::multiply(Value x, Value y) const {
     std::swap(x, y);
     std::swap(dx, dy);
   }
+  // Each factor that is not a Range gives the product's dependence.
+  if (dx->kind == Dependence::Range && dy)
+    return dy;
+  if (dx->kind == Dependence::Range)
+    return dx;
+  if (dy && dy->kind == Dependence::Range)
+    return dx;
   if (dy) {
     if ((dx->kind == Dependence::OldSum && dy->kind == Dependence::Factor) ||
         (dx->kind == Dependence::Factor && dy->kind == Dependence::OldSum))
@@ -84,6 +91,9 @@ ReferenceAnalysis::Result ReferenceAnalysis::add(std::optional<Dependence> x,
                                                  bool subtract) const {
   if (!x && !y)
     return Result(std::optional<Dependence>());
+  // An exponent that is brought into range: both of its terms are.
+  if (x && y && x->kind == Dependence::Range && isLog(*y))
+    return add(std::nullopt, y, xValue, yValue, subtract);
   Dependence::Kind kind = x ? x->kind : y->kind;
   if (x && y && x->kind != y->kind)
     return std::nullopt;
@@ -142,6 +152,21 @@ ReferenceAnalysis::Result ReferenceAnalysis::select(Value condition, Value x,
 /// than a rounding of so large a number in the types that scores come from.
 static constexpr double kLeastBound = 0x1p20;
 
+bool ReferenceAnalysis::isLarge(const APFloat &bound) const {
+  return bound.convertToDouble() * std::min(scale.convertToDouble(), 1.0) >=
+         kLeastBound;
+}
+
+/// The smaller or larger of a Range and a constant of at most 1.
+ReferenceAnalysis::Result ReferenceAnalysis::limit(Value x, Value y) const {
+  std::optional<Dependence> range = get(x) ? get(x) : get(y);
+  std::optional<APFloat> constant = getSplat(get(x) ? y : x);
+  if (range->kind != Dependence::Range || !constant ||
+      constant->convertToDouble() > 1 || constant->convertToDouble() <= 0)
+    return std::nullopt;
+  return range;
+}
+
 ReferenceAnalysis::Result ReferenceAnalysis::compare(arith::CmpFOp op) const {
   using Predicate = arith::CmpFPredicate;
   std::optional<Dependence> x = get(op.getLhs());
@@ -151,8 +176,7 @@ ReferenceAnalysis::Result ReferenceAnalysis::compare(arith::CmpFOp op) const {
                       op.getPredicate() == Predicate::OLT;
   std::optional<APFloat> bound = getSplat(op.getRhs());
   if (x->kind == Dependence::Magnitude && isUpperBound && bound &&
-      bound->convertToDouble() * std::min(scale.convertToDouble(), 1.0) >=
-          kLeastBound)
+      isLarge(*bound))
     return make(Dependence::InRange, 1);
   if (!isFixedPoint(op.getRhs(), *x))
     return std::nullopt;
@@ -162,6 +186,9 @@ ReferenceAnalysis::Result ReferenceAnalysis::compare(arith::CmpFOp op) const {
 ReferenceAnalysis::Result ReferenceAnalysis::divide(Value xValue,
                                                     Value yValue) const {
   std::optional<Dependence> x = get(xValue), y = get(yValue);
+  std::optional<APFloat> bound = getSplat(xValue);
+  if (!x && y && y->kind == Dependence::Magnitude && bound && isLarge(*bound))
+    return make(Dependence::Range, 1);
   if ((x && x->kind != Dependence::Linear) ||
       (y && y->kind != Dependence::Linear))
     return std::nullopt;
@@ -237,6 +264,13 @@ ReferenceAnalysis::Result ReferenceAnalysis::combine(Operation *op) const {
       .Case([&](math::AbsFOp) -> Case {
         return isLog(*get(operand(0))) ? make(Dependence::Magnitude, 1)
                                        : Case();
+      })
+      .Case<arith::MinimumFOp, arith::MaximumFOp>(
+          [&](auto) { return limit(operand(0), operand(1)); })
+      // Bits of a Range: where it is 1, it keeps its exponent's field.
+      .Case<arith::BitcastOp, arith::AndIOp>([&](auto) -> Case {
+        std::optional<Dependence> x = get(operand(0));
+        return x && x->kind == Dependence::Range ? x : Case();
       })
       .Case([&](arith::OrIOp) -> Case {
         for (unsigned i : {0, 1})

@@ -28,12 +28,24 @@ namespace fa4::tile {
 ///   - Factor: what makes a sum in the new units of one in the old ones.
 ///   - Magnitude: the absolute value of a Log or ScaledLog.
 ///   - InRange: whether a Magnitude is within a large constant bound.
+///   - Range: a factor that is 1 where a Magnitude is within a large constant
+///     bound, and brings it there otherwise; or a constant times that.
 ///
 /// A sum that is replaced by NaN where the reference is not in range counts as
 /// the sum: another reference, which differs by little beside the bound, moves
-/// that bound by as little.
+/// that bound by as little. For the same reason a product with a Range depends
+/// on the reference as the other factor does.
 struct Dependence {
-  enum Kind { Linear, Log, ScaledLog, OldSum, Factor, Magnitude, InRange } kind;
+  enum Kind {
+    Linear,
+    Log,
+    ScaledLog,
+    OldSum,
+    Factor,
+    Magnitude,
+    InRange,
+    Range
+  } kind;
   int degree = 0;
 };
 
@@ -72,6 +84,8 @@ private:
   Result merge(mlir::Value x, mlir::Value y) const;
   Result select(mlir::Value condition, mlir::Value x, mlir::Value y) const;
   Result compare(mlir::arith::CmpFOp op) const;
+  Result limit(mlir::Value x, mlir::Value y) const;
+  bool isLarge(const llvm::APFloat &bound) const;
 
   llvm::APFloat scale;
   llvm::DenseMap<mlir::Value, Dependence> dependences;

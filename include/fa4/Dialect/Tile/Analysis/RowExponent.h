@@ -44,12 +44,15 @@ mlir::Value getRowFactors(mlir::Value matrix);
 
 /// scale * scores - referenceScale * reference + offset, with positive scales.
 /// `scores` are a tile or one value a row, `reference` is one value a row.
+/// All of it may be multiplied by a number of each row from 0 to 1, which
+/// brings very large ones into range (`isScaledDown`).
 struct RowExponent {
   mlir::Value scores;
   double scale;
   mlir::Value reference;
   double referenceScale;
   double offset;
+  bool isScaledDown = false;
 };
 
 /// Finds that form of `value` through sums, differences and products with
