@@ -293,8 +293,46 @@ def check_memory_of_layers(device):
     assert len(workspaces) == 64 and held < 2 * max(workspaces), (held, workspaces)
 
 
+def check_tensors_of_functions(device):
+    """Tensors that functions close over, of types that are not their captures', on another device than the inputs, and without dimensions."""
+    q, k, v = (draw(device, 1, 4, 64, DIM) for _ in range(3))
+    slopes, sizes, is_local = torch.rand(4, dtype=torch.float64, device=device), torch.tensor([3, 9, 27, 64]), torch.tensor([True, False] * 2, device=device)
+    factor, shift = torch.tensor(0.5, device=device), torch.tensor(2)
+
+    def score_mod(score, b, h, q_idx, kv_idx):
+        return score * factor - slopes[h] * (q_idx - kv_idx).abs()
+
+    def mask_mod(b, h, q_idx, kv_idx):
+        return torch.where(is_local[h], (q_idx - kv_idx).abs() < sizes[h], q_idx + shift >= kv_idx)
+
+    def check(run):
+        i, j, h = torch.arange(64)[:, None], torch.arange(64)[None], torch.arange(4)[:, None, None]
+        allowed = torch.where(is_local.cpu()[h], (i - j).abs() < sizes[h], i + shift >= j)
+        scores = double(q) @ double(k).mT / math.sqrt(DIM) * factor.cpu() - slopes.cpu()[h] * (i - j).abs()
+        near(run(q, k, v), scores.masked_fill(~allowed, -math.inf).softmax(-1) @ double(v))
+
+    def run(q, k, v):
+        return ours.flex_attention(q, k, v, score_mod=score_mod, mask_mod=mask_mod)
+
+    check(run)
+    slopes.mul_(-0.1)
+    factor.fill_(2.0)
+    check(run)
+    compiled = torch.compile(run, fullgraph=True, backend="eager")
+    check(compiled)
+    factor.fill_(1.0)
+    check(compiled)
+    if device == "cuda":
+        made = fa4.compile(fa4.sdpa(q=f"B H S {DIM}", k=f"B H S {DIM}", layout="bhsd", score_mod=score_mod, mask_mod=mask_mod))
+        out, other = torch.empty_like(q), torch.empty_like(q)
+        made.launch(q=q, k=k, v=v, out=out)
+        made.prepare(q=q, k=k, v=v, out=other).launch()
+        near(out, run(q, k, v), 1e-6)
+        near(other, out, 1e-6)
+
+
 ANYWHERE = [check_strides, check_strides_that_no_tensor_map_has, check_gradient_of_the_lse, check_derivatives_that_there_are_not,
-            check_dtypes_and_autocast, check_nothing_to_compute, check_transforms, check_compile, check_inductor]  # fmt: skip
+            check_dtypes_and_autocast, check_nothing_to_compute, check_transforms, check_compile, check_inductor, check_tensors_of_functions]  # fmt: skip
 ON_CUDA = [check_graphs, check_streams, check_memory_of_layers]
 
 
