@@ -53,7 +53,7 @@ private:
   void resolveStrides();
   void checkGiven(size_t index) const;
   void checkMemory(size_t index) const;
-  std::string describeSizes() const;
+  std::string describeSizes(const std::string &condition) const;
 
   Fa4RuntimeProgram &program;
   const Manifest &manifest;
@@ -78,11 +78,20 @@ static std::string addressText(uint64_t address) {
   return text;
 }
 
-std::string Resolution::describeSizes() const {
+/// The sizes of the call; of the strides only those that a condition is about,
+/// as there are many.
+std::string Resolution::describeSizes(const std::string &condition) const {
+  std::vector<bool> isLeftOut(values.size());
+  for (const TensorSpec &tensor : manifest.tensors)
+    for (const Expression &stride : tensor.strides)
+      if (int symbol = stride.symbol(); symbol >= 0)
+        isLeftOut[size_t(symbol)] =
+            condition.find(stride.text()) == std::string::npos;
   std::string text;
   for (size_t i = 0; i < values.size(); ++i)
-    text +=
-        (i ? ", " : "") + manifest.scalarNames[i] + " = " + values[i].text();
+    if (!isLeftOut[i])
+      text += (text.empty() ? "" : ", ") + manifest.scalarNames[i] + " = " +
+              values[i].text();
   return text;
 }
 
@@ -184,7 +193,8 @@ void Resolution::checkRequirements() const {
   for (const Requirement &requirement : manifest.requirements)
     if (requirement.condition.evaluateInteger(values) == 0)
       fail(FA4_RUNTIME_BAD_SIZE,
-           requirement.message + "; this call has " + describeSizes());
+           requirement.message + "; this call has " +
+               describeSizes(requirement.condition.text()));
 }
 
 /// Compares a tensor that the caller gives with what the sizes of the call make
@@ -201,7 +211,7 @@ void Resolution::checkGiven(size_t index) const {
     fail(FA4_RUNTIME_BAD_SIZE,
          "tensor '" + spec.name + "' has shape " + listText(shape) +
              ", the kernel takes " + listText(tensor.shape) +
-             (values.empty() ? "" : " with " + describeSizes()));
+             (values.empty() ? "" : " with " + describeSizes("")));
   if (spec.role == FA4_RUNTIME_OUT || spec.role == FA4_RUNTIME_INOUT)
     for (size_t d = 0; d < rank; ++d)
       if (shape[d] > 1 && tensor.strides[d] == 0)

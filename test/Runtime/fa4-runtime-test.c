@@ -167,6 +167,19 @@ static void testCall(void) {
   uint64_t bytes = 0;
   check(fa4RuntimeGetWorkspaceBytes(program, &given->all, &bytes, &message));
   printf("workspace of %d bytes\n", (int)bytes);
+  // Sizes by scalars only: strides are then those of row-major tensors.
+  struct Given *sizes = give(129, 0);
+  sizes->tensors[0].shape = sizes->tensors[1].shape = NULL;
+  sizes->tensors[0].strides = NULL;
+  Fa4RuntimeScalar scalars[] = {{sizeof(scalars[0]), "n", false, 129, 0},
+                                sizes->scalar};
+  sizes->all.scalars = scalars;
+  sizes->all.numScalars = 2;
+  uint64_t same = 0;
+  check(fa4RuntimeGetWorkspaceBytes(program, &sizes->all, &same, &message));
+  printf("%s without shapes and strides\n",
+         same == bytes ? "the same" : "another number");
+  free(sizes);
   check(fa4RuntimePrepare(program, &given->all, &call, &message));
   check(fa4RuntimeLaunch(call, (void *)0x7, &message));
   fa4RuntimeDestroyCall(call);
@@ -352,6 +365,16 @@ static void testArguments(void) {
   refused("twice", given);
   given = give(128, 0), given->tensors[1].size = 3;
   refused("struct", given);
+  const int64_t none[] = {0};
+  given = give(128, 0), given->tensors[1].strides = none;
+  char *strided = edit("\"shape\": [\"n\"],\n                       \"role\"",
+                       "\"shape\": [\"n\"], \"strides\": [\"x\"], \"role\"");
+  Fa4RuntimeProgram *plain = shared;
+  check(loadOn(strided, kPtx, -1, &shared));
+  refused("several", given);
+  fa4RuntimeUnload(shared);
+  shared = plain;
+  free(strided);
   given = give(128, 0), given->all.numScalars = 1,
   given->scalar.integer = 70000;
   refused("grid", given);

@@ -83,6 +83,45 @@ def test_launches_on_tensors_of_a_device(tmp_path):
     )
 
 
+def test_strides_of_a_launch_are_the_tensors(tmp_path):
+    """Each memory is read as another view of it: heads in front of tokens, one head for all, one token in front of another's batch."""
+    output = run(
+        """
+        Tensor = device()
+        views = {"q": (4096, 32, 2048, 1), "k": (0, 64, 0, 1), "v": (2048, 32, 8, 1), "out": (4096, 32, 2048, 1)}
+        memory = arrays | {"out": np.zeros_like(arrays["q"])}
+        shapes = {"q": (1, 64, 2, 32), "k": (1, 32, 1, 32), "v": (1, 32, 1, 32), "out": (1, 64, 2, 32)}
+        memory |= {name: np.ascontiguousarray(memory[name][:, : shapes[name][1]]) for name in "kv"}
+        memory["k"] = np.concatenate([memory["k"]] * 2).reshape(1, 64, 1, 32)
+        tensors = {}
+        for name, strides in views.items():
+            tensors[name] = Tensor(memory[name], strides=strides)
+            tensors[name]._shape[:] = shapes[name]
+        lse = Tensor(np.zeros((1, 2, 64), np.float32))
+        made.launch(**tensors, lse=lse, cap=0.5)
+        view = lambda name, data: np.lib.stride_tricks.as_strided(data, shapes[name], [2 * s for s in views[name]])
+        inputs = {name: view(name, memory[name]) for name in ("q", "k", "v")}
+        expected = spec.reference(**{n: np.ascontiguousarray(a) for n, a in inputs.items()}, cap=0.5)
+        assert np.abs(view("out", tensors["out"].get()).astype(float) - expected.out).max() < 2e-2
+        assert np.abs(lse.get() - expected.lse).max() < 1e-2
+        # The simulator on arrays with the same strides, and with some that no tensor map has, which are copied.
+        for given in (inputs, inputs | {"v": np.asfortranarray(inputs["v"])}):
+            assert np.abs(made.simulate(**given, cap=0.5).out.astype(float) - expected.out).max() < 2e-2
+        assert fa4.kernel._strides_in_elements(inputs["q"]) == views["q"]
+        refused(fa4.LaunchError, made.launch, **tensors | {"q": Tensor(arrays["q"], strides=(4096, 64, 36, 1))}, lse=lse, cap=1.0)
+        refused(fa4.LaunchError, made.launch, **tensors | {"q": Tensor(arrays["q"], strides=(4096, 64, 32, 2))}, lse=lse, cap=1.0)
+        refused(fa4.LaunchError, made.launch, **tensors | {"out": Tensor(arrays["q"], strides=(4096, 64, 0, 1))}, lse=lse, cap=1.0)
+        """,
+        tmp_path,
+    ).splitlines()
+    sizes = "B = 1, Hkv = 1, Hq = 2, Sk = 32, Sq = 64, capture0 = 1"
+    assert output == [
+        f"LaunchError: the stride of dimension 2 of 'q', in bytes, must be a multiple of 16; this call has {sizes}, q_stride2 = 36, sm_count = 148",
+        "LaunchError: tensor 'q' has a stride of 2 elements in dimension 3, the kernel takes 1",
+        "LaunchError: tensor 'out' has a stride of 0 in dimension 2, so that several results would be written to one place",
+    ]
+
+
 def test_pairs_of_ctas_are_launched_as_clusters(tmp_path):
     """Kernels of pairs have clusters of two, with a work tile for each CTA or with requests for more, and odd numbers of blocks."""
     log = tmp_path / "launches.jsonl"

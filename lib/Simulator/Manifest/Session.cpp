@@ -157,8 +157,15 @@ llvm::Error Session::resolveStrides() {
 }
 
 /// Whether the call is one that the kernels were compiled for. The sentence is
-/// the manifest's, followed by all sizes.
+/// the manifest's, followed by all sizes, and by the strides that it is about.
 llvm::Error Session::checkRequirements() const {
+  auto isStride = [&](StringRef name) {
+    return llvm::any_of(spec.tensors, [&](const TensorSpec &tensor) {
+      return llvm::any_of(tensor.strides, [&](const Expression &stride) {
+        return stride.symbol() == name;
+      });
+    });
+  };
   for (const RequirementSpec &requirement : spec.requirements) {
     auto value = requirement.condition.evaluateInteger(values);
     if (!value)
@@ -168,8 +175,10 @@ llvm::Error Session::checkRequirements() const {
       continue;
     std::string call;
     for (const SizeSpec &size : spec.sizes)
-      call += (call.empty() ? "" : ", ") + size.name + " = " +
-              values.lookup(size.name).text();
+      if (requirement.condition.text().contains(size.name) ||
+          !isStride(size.name))
+        call += (call.empty() ? "" : ", ") + size.name + " = " +
+                values.lookup(size.name).text();
     return fail(requirement.message + "; this call has " + call);
   }
   return llvm::Error::success();
