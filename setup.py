@@ -24,8 +24,9 @@ except ImportError:  # Before setuptools 70.1.
 ROOT = Path(__file__).resolve().parent
 # What users import. The rest of python/fa4 works with a checkout: command lines of the tools, tests, benchmarks.
 MODULES = {
-    "__init__", "__main__", "_cuda", "_library", "_runtime", "arrays", "cache", "cuda_tools", "errors", "kernel", "math", "reference",
-    "report", "report_page", "selftest", "spec", "torch", "tracing",
+    "__init__", "__main__", "_cuda", "_library", "_runtime", "arrays", "cache", "captured", "cuda_tools", "diagnostics", "errors",
+    "function_key", "kernel", "math", "reference", "report", "report_page", "selftest", "spec", "torch", "torch_functions",
+    "torch_ops", "torch_transforms", "tracing",
 }  # fmt: skip
 # CMake's targets -> the libraries that they make in the build folder's lib. The second one loads the CUDA driver itself.
 TARGETS = {"fa4-standalone": "standalone/libfa4.so", "fa4_runtime": "libfa4_runtime.so"}

@@ -223,7 +223,8 @@ class Value(Recorded):
 
     __bool__ = _unknown(ASKS + "use fa4.math.where for `if`, and &, | and ~ for `and`, `or` and `not`")
     __float__ = _unknown(ASKS + "use the functions of fa4.math, not those of math")
-    __int__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _unknown(ASKS + "use the functions of fa4.math")
+    __int__ = __round__ = __trunc__ = __floor__ = __ceil__ = _unknown(ASKS + "use the functions of fa4.math")
+    __index__ = _unknown(ASKS + "a list or an array of numpy is not read by it, but a captured tensor or a tensor of torch; fa4.math has functions")
     __len__ = __iter__ = __contains__ = _unknown("a value is one number, and no sequence")
     __getitem__ = _unknown("a value is one number, and has no elements")
     __array__ = _unknown(ASKS + "use the functions of fa4.math, not those of numpy")

@@ -273,6 +273,19 @@ def test_traced_scores_are_those_of_the_function(rng, name):
     assert error_of(result.out, expected.out) < 3e-2
 
 
+def test_modules_of_the_wheel_import_no_others():
+    """setup.py lists them; what one of them imports is one of them."""
+    listed = re.search(r"^MODULES = \{(.*?)\}", (PACKAGE.parents[1] / "setup.py").read_text(), re.MULTILINE | re.DOTALL)[1]
+    modules = set(re.findall(r'"(\w+)"', listed))
+    everything = {path.stem for path in PACKAGE.glob("*.py")}
+    for module in modules:
+        text = (PACKAGE / f"{module}.py").read_text()
+        names = set(re.findall(r"^\s*from fa4\.(\w+) import", text, re.MULTILINE))
+        for line in re.findall(r"^\s*from fa4 import (.*)$", text, re.MULTILINE):
+            names |= {name.split(" as ")[0].strip() for name in line.split(",")}
+        assert names & everything <= modules, module
+
+
 # ---------------------------------------------------------------------------
 # Work
 # ---------------------------------------------------------------------------
