@@ -139,6 +139,21 @@ private:
   llvm::DenseMap<uint32_t, uint32_t> predicates; ///< By offset.
 };
 
+/// Which registers of a warp hold what nobody had written when it was loaded,
+/// or what was computed from such: the lanes, and the site of one of the loads.
+struct UndefinedRegisters {
+  struct Values {
+    LaneMask lanes = 0;
+    uint32_t site = 0;
+  };
+  /// By offset in the register file.
+  llvm::DenseMap<uint32_t, Values> registers;
+
+  Values get(const Operand &op) const {
+    return op.bank == 0 && !op.sink ? registers.lookup(op.offset) : Values();
+  }
+};
+
 /// What a warp has done to the registers that its wgmmas use, and the groups to
 /// which it has committed these.
 struct WgmmaWarp {
@@ -201,6 +216,7 @@ struct WarpState {
   uint32_t loads = 0, stores = 0;
   uint32_t loadSteps = 0, storeSteps = 0;
   PendingRegisters pending;
+  UndefinedRegisters undefined;
   WgmmaWarp wgmma;
 };
 
@@ -393,6 +409,7 @@ public:
   void tensorWait(const Warp &, const Inst &, LaneMask, AccessKind) override;
   void tensorFence(const Warp &, const Inst &, LaneMask, bool) override;
   void registersRead(const Warp &, const Inst &) override;
+  void undefinedRead(const Warp &, const Inst &, LaneMask, LaneMask) override;
   void wgmmaFence(const Warp &, const Inst &) override;
   void wgmmaIssue(const WgmmaEvent &) override;
   void wgmmaCommit(const Warp &, const Inst &) override;
@@ -613,11 +630,18 @@ private:
     MemSpace space;
     uint32_t rank;
     uint64_t place; ///< Address of the word, or cell of tensor memory.
+    bool isLoad;    ///< Into registers, of which undefinedRead tells.
   };
   void readUnwritten(const Access &access, uint64_t address);
   /// `access` writes: is it what an unwritten read should have waited for?
   void writeAfterRead(const Access &access, uint64_t address);
   std::vector<UnwrittenRead> unwritten; ///< Whose writers may come yet.
+  void markUndefined(const Access &access, uint64_t address);
+  void reportUse(const Warp &warp, const Inst &inst, LaneMask lanes,
+                 uint32_t site);
+  /// The loads by which undefined values came, by their sites: where somebody
+  /// uses one it is a finding.
+  llvm::DenseMap<uint32_t, ReportSite> undefinedLoads;
 
   LaunchChecker &launch;
   Cluster &cluster;

@@ -12,6 +12,11 @@
 // first write to the place then names the writer. If nothing can go on without
 // the reader, there is none that should have come before.
 //
+// What nobody has written may still be loaded in vain: threads whose rows do
+// not exist load them, and throw away what they compute. So a load into
+// registers is a finding where an instruction needs the value: a store, an
+// address, a branch or the guard of an instruction.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Engine.h"
@@ -22,15 +27,28 @@ static uint64_t placeKey(const Access &access, uint64_t address) {
   return access.space == tensorSpace ? address : address & ~uint64_t(3);
 }
 
+/// Whether a read is a load of a thread, whose registers are followed.
+static bool isLoadOfThread(const Access &access) {
+  return access.space == MemSpace::Shared && access.proxy == Proxy::Generic &&
+         access.kind == AccessKind::Read && access.inst->numResults &&
+         access.inst->opcode.starts_with("ld.");
+}
+
 void Engine::readUnwritten(const Access &access, uint64_t address) {
   // What is undefined in a row of A is so in this row of D alone, and what is
   // so in a lane concerns one thread: kernels whose tiles have more rows than
   // the problem leave those unwritten.
   llvm::StringRef kind =
       access.ofUnusedRow ? "uninitialised-row" : "uninitialised";
-  if (!isNew(access, kind, nullptr) || launch.sink.isAllowed(kind.str()))
+  if (launch.sink.isAllowed(kind.str()))
+    return;
+  bool isLoad = isLoadOfThread(access);
+  if (isLoad)
+    markUndefined(access, address);
+  if (!isNew(access, kind, nullptr))
     return;
   UnwrittenRead read;
+  read.isLoad = isLoad;
   read.stamp = access.stamp;
   read.space = access.space;
   read.rank = access.rank;
@@ -83,8 +101,9 @@ void Engine::writeAfterRead(const Access &access, uint64_t address) {
         "nothing orders the write before the read, which came first in this "
         "run and saw what nobody had written: " +
         missingBeforeRead(access);
-    // This is what the write itself would be found for.
+    // This is what the write itself would be found for, and a use of the value.
     isNew(access, "race", &read.stamp);
+    undefinedLoads.erase(read.stamp.site);
     read.report.sites.push_back(std::move(writer));
     launch.sink.add(std::move(read.report));
     unwritten.erase(unwritten.begin() + i);
@@ -97,5 +116,91 @@ void Engine::flush() {
   std::vector<UnwrittenRead> reads = std::move(unwritten);
   unwritten.clear();
   for (UnwrittenRead &read : reads)
-    launch.sink.add(std::move(read.report));
+    if (!read.isLoad)
+      launch.sink.add(std::move(read.report));
+}
+
+//===----------------------------------------------------------------------===//
+// Registers with what nobody has written
+//===----------------------------------------------------------------------===//
+
+void Engine::markUndefined(const Access &access, uint64_t address) {
+  uint32_t site = access.stamp.site;
+  // One that has raced with a writer, or was used, is known.
+  if (!undefinedLoads.count(site)) {
+    if (!isNew(access, "undefined-load", nullptr))
+      return;
+    undefinedLoads[site] = siteOf(access, address);
+  }
+  const Operand *results =
+      &cluster.grid.program->operands[access.inst->firstOperand];
+  for (unsigned i = 0; i < access.inst->numResults; ++i) {
+    if (results[i].sink || results[i].bank != 0)
+      continue;
+    auto &values = access.warp->undefined.registers[results[i].offset];
+    values.lanes |= LaneMask(1) << access.lane;
+    values.site = site;
+  }
+  const_cast<Warp *>(access.warp->warp)->hasUndefined = true;
+}
+
+void Engine::reportUse(const Warp &warp, const Inst &inst, LaneMask lanes,
+                       uint32_t site) {
+  auto load = undefinedLoads.find(site);
+  if (load == undefinedLoads.end())
+    return;
+  flush();
+  Report report;
+  report.kind = "uninitialised";
+  report.message = "nothing has written what is read";
+  report.sites.push_back(load->second);
+  Actor actor{&inst, const_cast<Warp *>(&warp), int(__builtin_ctz(lanes)),
+              noAgent};
+  report.sites.push_back(cluster.site(actor, "needs the value"));
+  undefinedLoads.erase(load);
+  launch.sink.add(std::move(report));
+}
+
+void Engine::undefinedRead(const Warp &warp, const Inst &inst,
+                           LaneMask executing, LaneMask come) {
+  WarpState &state = stateOf(warp);
+  auto &registers = state.undefined.registers;
+  if (inst.guard != Inst::noGuard) {
+    auto guard = registers.lookup(inst.guard);
+    if (LaneMask lanes = guard.lanes & come)
+      reportUse(warp, inst, lanes, guard.site);
+  }
+  const Operand *operands = &cluster.grid.program->operands[inst.firstOperand];
+  UndefinedRegisters::Values sources;
+  for (unsigned i = inst.numResults; i < inst.numOperands; ++i) {
+    auto values = state.undefined.get(operands[i]);
+    if (LaneMask lanes = values.lanes & executing)
+      sources = {sources.lanes | lanes, values.site};
+  }
+  RegisterFlow flow = launch.registerFlow[cluster.grid.program->pcOf(inst)];
+  bool isPassedOn =
+      flow == RegisterFlow::Moves || flow == RegisterFlow::Computes;
+  if (sources.lanes && !isPassedOn) {
+    reportUse(warp, inst, sources.lanes, sources.site);
+    sources.lanes = 0;
+  }
+  // Results of these are of all lanes that take part.
+  for (const char *shared : {"shfl.", "vote.", "match.", "redux."})
+    if (sources.lanes && inst.opcode.starts_with(shared))
+      sources.lanes = executing;
+  for (unsigned i = 0; i < inst.numResults; ++i) {
+    if (operands[i].sink || operands[i].bank != 0)
+      continue;
+    auto known = registers.find(operands[i].offset);
+    LaneMask kept =
+        known == registers.end() ? 0 : known->second.lanes & ~executing;
+    if (sources.lanes)
+      registers[operands[i].offset] = {kept | sources.lanes, sources.site};
+    else if (kept)
+      known->second.lanes = kept;
+    else if (known != registers.end())
+      registers.erase(known);
+  }
+  if (registers.empty())
+    const_cast<Warp &>(warp).hasUndefined = false;
 }

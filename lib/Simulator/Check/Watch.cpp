@@ -200,6 +200,11 @@ public:
     if (inner)
       inner->tensorWait(w, i, m, kind);
   }
+  void undefinedRead(const Warp &w, const Inst &i, LaneMask executing,
+                     LaneMask come) override {
+    if (inner)
+      inner->undefinedRead(w, i, executing, come);
+  }
   void registersRead(const Warp &w, const Inst &i) override {
     if (inner)
       inner->registersRead(w, i);

@@ -144,7 +144,10 @@ bool Cluster::goesOnAfter(Flow flow, Exec &exec, unsigned index,
 /// Tells the checker of an instruction whose registers asynchronous operations
 /// may still read or write.
 static void tellOfRegisters(ClusterChecker &checker, Warp &warp,
-                            const Inst &inst) {
+                            const Inst &inst, LaneMask executing,
+                            LaneMask come) {
+  if (warp.hasUndefined)
+    checker.undefinedRead(warp, inst, executing, come);
   if (!warp.pendingLoads.empty())
     checker.registersRead(warp, inst);
   if (inst.flags & Inst::MmaRegisters)
@@ -192,6 +195,8 @@ Cluster::Step Cluster::runFragmentImpl(Warp &warp, unsigned index,
       if (!mask) {
         if constexpr (isTimed)
           taken = {&inst, 0, Flow::Next};
+        if (checker && warp.hasUndefined)
+          checker->undefinedRead(warp, inst, 0, fragment.mask);
         ++fragment.pc;
         continue;
       }
@@ -202,7 +207,7 @@ Cluster::Step Cluster::runFragmentImpl(Warp &warp, unsigned index,
     exec.mask = mask;
     lanes += __builtin_popcount(mask);
     if (checker)
-      tellOfRegisters(*checker, warp, inst);
+      tellOfRegisters(*checker, warp, inst, mask, fragment.mask);
     Flow flow = inst.handler(exec, inst);
     if constexpr (isTimed)
       taken = {&inst, mask, flow};
@@ -232,7 +237,7 @@ void Cluster::stepPlain(Warp &warp) {
     mask = guardedLanes(warp, inst, mask);
   if (mask) {
     if (checker)
-      tellOfRegisters(*checker, warp, inst);
+      tellOfRegisters(*checker, warp, inst, mask, fragment.mask);
     Exec exec{grid,
               *this,
               *warp.cta,
@@ -242,6 +247,8 @@ void Cluster::stepPlain(Warp &warp) {
               {warp.registers, grid.program->constants()},
               *grid.program};
     inst.handler(exec, inst);
+  } else if (checker && warp.hasUndefined) {
+    checker->undefinedRead(warp, inst, 0, fragment.mask);
   }
   ++fragment.pc;
   countTurn(warp, 1, __builtin_popcount(mask));

@@ -236,6 +236,11 @@ public:
   /// (Warp::pendingLoads): `inst` is about to read its source registers and to
   /// define its results.
   virtual void registersRead(const Warp &, const Inst &inst) {}
+  /// While registers of the warp hold what nobody has written
+  /// (Warp::hasUndefined): lanes are about to execute `inst`, and others of
+  /// those that have `come` do not, because of its guard.
+  virtual void undefinedRead(const Warp &, const Inst &inst, LaneMask executing,
+                             LaneMask come) {}
   virtual void tensorFence(const Warp &, const Inst &, LaneMask, bool before) {}
 
   //===--- wgmma ----------------------------------------------------------===//

@@ -124,6 +124,9 @@ struct Warp {
   /// Not empty while the checker wants to hear of the registers that
   /// instructions read and define (ClusterChecker::registersRead).
   llvm::SmallVector<uint32_t, 0> pendingLoads;
+  /// While registers hold what nobody has written
+  /// (ClusterChecker::undefinedRead).
+  bool hasUndefined = false;
 };
 
 //===----------------------------------------------------------------------===//

@@ -125,7 +125,8 @@ TEST(Check, GlobalRaceOfClusters) {
 }
 
 TEST(Check, Uninitialised) {
-  EXPECT_KIND("ld.shared.u32 %r0, [data];", Launch(), "uninitialised");
+  EXPECT_KIND("ld.shared.u32 %r0, [data]; st.global.u32 [%out], %r0;", Launch(),
+              "uninitialised");
   Launch quiet;
   quiet.options.uninitialised = false;
   EXPECT_CLEAN("ld.shared.u32 %r0, [data];", quiet);
@@ -541,4 +542,34 @@ TEST(Check, PlainLoadBeforeCompareAndSwap) {
       kindsOf(edit(swapLoop, "again:", "st.global.u64 [%out], %rd0;\nagain:"),
               launch)
           .count("race"));
+}
+
+TEST(Check, WhatNobodyWroteAndNobodyNeeds) {
+  Launch launch;
+  launch.threads = 32;
+  std::string load = "ld.shared.v2.u32 {%r0, %r9}, [data+8];\n"
+                     "add.u32 %r1, %r0, 1; cvt.u64.u32 %rd0, %r1;\n"
+                     "shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\n";
+  EXPECT_CLEAN(load, launch);
+  // As of rows that do not exist: nothing is stored for them.
+  std::string store = "st.global.u32 [%out], %r2;";
+  EXPECT_CLEAN(load + "setp.gt.u32 %p1, %thread, 31; @%p1 " + store, launch);
+  EXPECT_CLEAN(load + "mov.u32 %r2, 7;" + store, launch);
+  for (const std::string &use :
+       {store, std::string("st.shared.u32 [data], %r9;"),
+        std::string("cvt.u32.u64 %r3, %rd0; and.b32 %r3, %r3, 4; mov.u32 %r4, "
+                    "data; add.u32 %r4, %r4, %r3; st.shared.u32 [%r4], 1;"),
+        std::string("setp.eq.u32 %p1, %r2, 5; @%p1 bra over; over:"),
+        std::string("setp.eq.u32 %p1, %r2, 5; @%p1 add.u32 %r3, %r3, 1;")})
+    EXPECT_KIND(load + use, launch, "uninitialised");
+  Launch named;
+  named.threads = 32;
+  (void)kindsOf(load + store, named);
+  EXPECT_THAT(named.message, testing::HasSubstr("ld.shared.v2.u32] [line"));
+  // Of each of two turns: the first one needs nothing.
+  EXPECT_KIND("mov.u32 %r5, 0;\nturn:\n" + load +
+                  "setp.eq.u32 %p1, %r5, 1; @%p1 " + store +
+                  " add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 2; @%p2 bra "
+                  "turn;",
+              launch, "uninitialised");
 }
