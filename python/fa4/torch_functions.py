@@ -742,6 +742,13 @@ def _select(tensor, dim, index):
     return tensor[(slice(None),) * (dim % len(tensor.shape)) + (index,)]
 
 
+@_named("stack", "hstack", table=WHOLE)
+def _stack(tensors, dim=0):
+    if dim not in (0, -1):
+        raise _Refused("values are stacked in one dimension")
+    return Row(_current(), [_value(each) for each in tensors])
+
+
 @_named("sum", table=WHOLE)
 def _sum(x, dim=None, keepdim=False, *, dtype=None):
     added = [each.trace.cast(each, "i32") if each.type == "i1" else each for each in _whole(x)]

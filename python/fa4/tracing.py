@@ -441,32 +441,39 @@ def _parameters_of(function: Callable, region: str) -> list[tuple[str, bool]]:
     parameters = _positions_of(function)
     if parameters is None:
         raise TraceError(f"{region} must be a function with the parameters {', '.join(n for n, _ in wanted)}")
-    if len(parameters) < len(wanted) or any(name.startswith("*") for name, _ in parameters):
+    plain = [each for each in parameters if not each[0].startswith("*")]
+    # *rest takes what has no name; what only a name fills, as functools.partial has it, needs a default.
+    takes_all = any(name == "*" for name, _ in parameters)
+    if len(plain) < len(wanted) and not takes_all or any(name.startswith("*") and not has_default for name, has_default in parameters):
         raise _refuse(
             region, function,
             f"it has the parameters ({', '.join(name for name, _ in parameters)}), and is called with "
             f"({', '.join(n for n, _ in wanted)}) and then the captures by their names",
         )  # fmt: skip
-    return parameters[len(wanted) :]
+    return plain[len(wanted) :]
 
 
 def _positions_of(function) -> list[tuple[str, bool]] | None:
-    """A function's parameters and whether they have a default, those that no position fills behind a star; None if it is no function. torch.compile
-    reads the code of a function that it has made itself, and not its signature."""
+    """A function's parameters and whether they have a default: those that no position fills behind a star, `*` itself for any number of positions; None
+    if it is no function. torch.compile reads the code of a function that it has made itself, and not its signature."""
     if isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__"):
         code = function.__code__
         count = code.co_argcount
-        stars = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
-        last = count + code.co_kwonlyargcount + stars
         needed = count - len(function.__defaults__ or ())
         plain = [(name, position >= needed) for position, name in enumerate(code.co_varnames[:count])]
-        return [*plain, *((f"*{name}", False) for name in code.co_varnames[count:last])]
+        named = code.co_varnames[count : count + code.co_kwonlyargcount]
+        by_name = [(f"*{name}", name in (function.__kwdefaults__ or {})) for name in named]
+        return [*plain, *by_name, *([("*", True)] if code.co_flags & inspect.CO_VARARGS else [])]
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return None
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [(p.name if p.kind in kinds else f"*{p.name}", p.default is not p.empty) for p in parameters]
+    found = []
+    for p in parameters:
+        star = {p.VAR_POSITIONAL: "*", p.KEYWORD_ONLY: f"*{p.name}"}.get(p.kind, p.name)
+        if p.kind != p.VAR_KEYWORD:
+            found.append((star, p.default is not p.empty or p.kind == p.VAR_POSITIONAL))
+    return found
 
 
 def captures_of(function: Callable, region: str, captures: Mapping[str, str]) -> tuple[str, ...]:
