@@ -15,6 +15,8 @@ from fa4.tracing import ARITHMETIC, PACKAGE, Recorded, Trace, Value, _Refused, _
 
 # Elements of a row that are worked on one by one: each is text in the kernel.
 MAX_ROW = 256
+# Elements of a tensor that are captures of their own where it is worked on as a whole.
+MAX_NUMBERS = 16
 # Types of torch's elements -> those of captures. What a kernel has no loads of is converted at a call.
 TORCH_ELEMENTS = {
     "float32": "f32", "float64": "f32", "bfloat16": "bf16", "float16": "f16", "int32": "i32", "int64": "i32", "int16": "i32",
@@ -233,7 +235,10 @@ class Tensor(_Elementwise):
 
 
 def as_row(trace: Trace, given) -> Row:
+    """Values of what has several. A short tensor of torch is as many numbers, which every kernel takes."""
     if is_torch_tensor(given):
+        if given.dim() == 1 and len(given) <= MAX_NUMBERS:
+            return Row(trace, trace.capture_elements(given))
         given = trace.capture(given)
     return given if isinstance(given, Row) else given.row()
 
@@ -294,28 +299,29 @@ def as_i32(array, name: str):
     return array.astype(np.int32)
 
 
-def _name_of(tensor) -> str:
+def _parts(value, used) -> list[tuple[str, Any]]:
+    """The attributes of an object that the code reads by these names; a module's are in dictionaries of their own."""
+    held = getattr(value, "__dict__", None)
+    if not isinstance(held, dict):
+        return []
+    places = [held, *(held[name] for name in ("_buffers", "_parameters", "_modules") if isinstance(held.get(name), dict))]
+    return [(name, place[name]) for name in used for place in places if name in place]
+
+
+def name_of(tensor) -> str:
     """The name by which the function that is being traced calls a tensor: of a variable, or of an attribute."""
     frame = sys._getframe(1)
     while frame is not None and not (frame.f_code.co_filename.startswith(PACKAGE) and frame.f_code.co_name == "trace_regions"):
         if not frame.f_code.co_filename.startswith(PACKAGE):
             used = frame.f_code.co_names
             seen = [*frame.f_locals.items(), *((name, frame.f_globals.get(name)) for name in used)]
-            for name, value in seen:
-                if value is tensor:
-                    return name
-            for _, value in seen:
-                for place in (getattr(value, "__dict__", {}), *_parts_of_module(value)):
-                    for name in used:
-                        if isinstance(place, dict) and place.get(name) is tensor:
-                            return name
+            for _ in range(3):
+                for name, value in seen:
+                    if value is tensor:
+                        return name
+                seen = [part for _, value in seen for part in _parts(value, used)]
         frame = frame.f_back
     return "tensor"
-
-
-def _parts_of_module(value):
-    held = getattr(value, "__dict__", {})
-    return (held.get("_buffers", {}), held.get("_parameters", {})) if isinstance(held, dict) else ()
 
 
 class Register:
@@ -333,7 +339,8 @@ class Register:
     def captures(self) -> dict[str, Found]:
         return {each.name: each for each in self.found.values()}
 
-    def add(self, tensor) -> Found:
+    def add(self, tensor, name: str = "") -> Found:
+        """The capture of a tensor, which is named so or as the function calls it."""
         key = self._key(tensor)
         if key not in self.found:
             element = TORCH_ELEMENTS.get(str(tensor.dtype).removeprefix("torch."))
@@ -344,7 +351,7 @@ class Register:
             # One number, or one for each head, has the type of which there are kernels.
             if tensor.dim() < 2:
                 element = "f32" if element in ("bf16", "f16") else element
-            name = self._new_name("tensor" if is_compiling() else _name_of(tensor))
+            name = self._new_name(name or ("tensor" if is_compiling() else name_of(tensor)))
             self.found[key] = Found(name, " ".join([element, *map(str, tensor.shape)]), tensor)
         return self.found[key]
 

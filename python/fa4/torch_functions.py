@@ -61,7 +61,7 @@ def _mode():
     class Watch(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
             result = function(*args, **(kwargs or {}))
-            if function in makers and is_torch_tensor(result) and not result.dim() and not any(map(is_torch_tensor, args)):
+            if function in makers and is_torch_tensor(result) and not any(map(is_torch_tensor, args)):
                 _current().register.constants[id(result)] = result
             return result
 
@@ -704,9 +704,9 @@ def _right_shift(x, other):
 
 def _whole(x):
     """Values of a row, or the one that a value is."""
-    if is_torch_tensor(x):
+    if is_torch_tensor(x) and not x.dim():
         x = _current().capture(x)
-    return [x] if isinstance(x, Value) else list(as_row(x.trace, x))
+    return [x] if isinstance(x, Value) else list(as_row(_current(), x))
 
 
 def _fold(x, function: Callable, dim=None, keepdim=False):

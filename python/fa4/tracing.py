@@ -103,13 +103,24 @@ class Trace:
         from fa4.captured import Tensor
 
         self.uses_torch = True
-        if id(tensor) in self.register.constants:
+        if not tensor.dim() and id(tensor) in self.register.constants:
             return self.value(tensor.item())
         found = self.register.add(tensor)
         element, *_ = found.kind.split()
         if tensor.dim():
             return Tensor(self, f"%capture_{found.name}", element, tensor.shape)
         return self.scalar(found.name, element)
+
+    def capture_elements(self, tensor) -> list["Value"]:
+        """The numbers of a tensor of torch with one dimension, as values."""
+        from fa4 import captured
+
+        self.uses_torch = True
+        if id(tensor) in self.register.constants:
+            return [self.value(each) for each in tensor.tolist()]
+        name = "tensor" if captured.is_compiling() else captured.name_of(tensor)
+        found = [self.register.add(tensor[number], f"{name}_{number}") for number in range(len(tensor))]
+        return [self.scalar(each.name, each.kind) for each in found]
 
     def scalar(self, name: str, element: str) -> "Value":
         """A capture that is a number; a condition is carried as an i32."""

@@ -4,6 +4,7 @@
 """fa4.torch.flex_attention in the place of torch's own: its arguments, and functions as its users write them, against torch's eager
 flex_attention in float64."""
 
+import functools
 import math
 import os
 import warnings
@@ -119,6 +120,17 @@ class Layer(torch.nn.Module):
         return self.cap * (score / self.cap).tanh() - self.slopes[h] * (q - k).abs()
 
 
+class Shift(torch.nn.Module):
+    """A module is a function, too; its parameter is not trained."""
+
+    def __init__(self):
+        super().__init__()
+        self.shift = torch.nn.Parameter(SLOPES, requires_grad=False)
+
+    def forward(self, score, b, h, q, k):
+        return score + self.shift[h]
+
+
 SCORE_MODS = {
     "distance": lambda s, b, h, q, k: s - 0.05 * (q - k).abs(),
     "slopes": lambda s, b, h, q, k: s + SLOPES[h] * (k - q),
@@ -147,6 +159,10 @@ SCORE_MODS = {
     "bf16": lambda s, b, h, q, k: s.to(torch.bfloat16).to(torch.float32) if s.dtype == torch.float32 else s.bfloat16().to(s.dtype),
     "maximum": lambda s, b, h, q, k: torch.maximum(s, -torch.ones_like(s)) + torch.minimum(s, 0 * s) + torch.max(s, FACTOR.to(s.dtype)),
     "method": Layer().score_mod,
+    "partial": functools.partial(lambda s, b, h, q, k, *, table: s + table[h], table=SLOPES),
+    "positions": lambda *given: given[0] * 0.5 + (given[3] - given[4]) * 0.01,
+    "object": Shift(),
+    "table_of_the_function": lambda s, b, h, q, k: s + torch.tensor([0.5, 1.0, 0.25, 0.0])[h],
 }  # fmt: skip
 MASK_MODS = {
     "torch_noop": theirs.noop_mask,
@@ -164,6 +180,9 @@ MASK_MODS = {
     "switch_by_head": lambda b, h, q, k: IS_LOCAL[h] & ((q - k).abs() < 5) | ~IS_LOCAL[h] & (q >= k),
     "offset": lambda b, h, q, k: q + SHIFT >= k,
     "switch": lambda b, h, q, k: ON & (q >= k) | (q == k),
+    "counted_documents": lambda b, h, q, k: (q >= ENDS).sum() == (k >= ENDS).sum(),
+    "one_of": lambda b, h, q, k: torch.isin(k, ENDS) | torch.isin(h, torch.tensor([0, 2])) | (q >= k),
+    "any_of": lambda b, h, q, k: torch.stack([q >= k, k < 3, (q - k).abs() == SHIFT]).any(),
     "head_number": lambda b, h, q, k: (h % 2 == 0) | (q >= k),
 }
 # Tables that are read at the batch, the query or the key: there is no kernel yet.
@@ -178,11 +197,9 @@ TABLE_SCORE_MODS = {
 TABLE_MASK_MODS = {
     "documents": lambda b, h, q, k: DOCUMENTS[q] == DOCUMENTS[k],
     "documents_of_batch": lambda b, h, q, k: (q >= k) & (DOCUMENTS.expand(B, S)[b, q] == DOCUMENTS.expand(B, S)[b, k]),
-    "counted_documents": lambda b, h, q, k: (q >= ENDS).sum() == (k >= ENDS).sum(),
     "lengths": lambda b, h, q, k: (k < LENGTHS[b]) | (k == 0),
     "tokens": lambda b, h, q, k: IS_TOKEN[b, k],
     "spans": in_a_span,
-    "one_of": lambda b, h, q, k: torch.isin(k, ENDS) | (q >= k),
     "paged": paged,
     "graph": lambda b, h, q, k: GRAPH[q, k],
 }
