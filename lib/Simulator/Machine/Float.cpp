@@ -577,9 +577,9 @@ Handler extremum32(bool absolute, bool xorsign, bool three) {
                               : Handler(lanewise<extremumXor<isMax, ftz, nan>>);
   if (three)
     return absolute ? lanewise<extremumAbs3<isMax, ftz, nan>>
-                    : lanewise<extremum3<float, isMax, ftz, nan>>;
+                    : wide<extremum3<float, isMax, ftz, nan>>;
   return absolute ? lanewise<extremumAbs<isMax, ftz, nan>>
-                  : lanewise<extremum<float, isMax, ftz, nan>>;
+                  : wide<extremum<float, isMax, ftz, nan>>;
 }
 template <typename E, bool isMax, bool ftz>
 Handler extremumHalf(bool isPair, bool nan, bool xorsign) {

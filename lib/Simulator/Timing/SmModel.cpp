@@ -39,26 +39,8 @@ double SmModel::interval(Pipe pipe) const {
   return 1;
 }
 
-Pipe SmModel::choose(Pipe pipe, const Part &part) const {
-  // Conversions share the multifunction unit.
-  if (pipe == Pipe::Convert)
-    return Pipe::Mufu;
-  if (pipe == Pipe::FmaPair)
-    return Pipe::Fma;
-  if (pipe != Pipe::AluOrFma)
-    return pipe;
-  double alu = part.pipes[unsigned(Pipe::Alu)].free;
-  double heavy = part.pipes[unsigned(Pipe::FmaHeavy)].free;
-  return heavy < alu ? Pipe::FmaHeavy : Pipe::Alu;
-}
-
-double SmModel::issueInterval(double at, const IssueCost &cost,
-                              double slots) const {
-  double left = tensor.free - at;
-  if (left <= 0)
-    return slots;
-  double lsu = cost[Pipe::Lsu];
-  double free = cost[Pipe::Control] + cost[Pipe::Uniform] + cost[Pipe::Tensor];
+double SmModel::intervalUnderProducts(double left, double lsu, double free,
+                                      double slots) const {
   double slow = (slots - lsu - free) * get(P::IssueUnderWgmma) +
                 lsu * get(P::LsuUnderWgmma) + free;
   if (slow <= 0)

@@ -87,12 +87,33 @@ public:
   /// Clocks for which an instruction takes a pipe of a sub-partition.
   double interval(Pipe pipe) const;
   /// The pipe of a sub-partition that executes what several pipes could.
-  Pipe choose(Pipe pipe, const Part &part) const;
+  Pipe choose(Pipe pipe, const Part &part) const {
+    // Conversions share the multifunction unit.
+    if (pipe == Pipe::Convert)
+      return Pipe::Mufu;
+    if (pipe == Pipe::FmaPair)
+      return Pipe::Fma;
+    if (pipe != Pipe::AluOrFma)
+      return pipe;
+    double alu = part.pipes[unsigned(Pipe::Alu)].free;
+    double heavy = part.pipes[unsigned(Pipe::FmaHeavy)].free;
+    return heavy < alu ? Pipe::FmaHeavy : Pipe::Alu;
+  }
 
   /// The time for which instructions take the issue slots of a sub-partition
   /// from `at` on: longer while products keep the register file busy.
   /// `slots` is cost.slots(), which callers know.
-  double issueInterval(double at, const IssueCost &cost, double slots) const;
+  double issueInterval(double at, const IssueCost &cost, double slots) const {
+    return issueInterval(
+        at, cost[Pipe::Lsu],
+        cost[Pipe::Control] + cost[Pipe::Uniform] + cost[Pipe::Tensor], slots);
+  }
+  /// `lsu` and `free` of the slots are for the LSU, and for pipes that products
+  /// leave alone.
+  double issueInterval(double at, double lsu, double free, double slots) const {
+    double left = tensor.free - at;
+    return left <= 0 ? slots : intervalUnderProducts(left, lsu, free, slots);
+  }
   double issueInterval(double at, const IssueCost &cost) const {
     return issueInterval(at, cost, cost.slots());
   }
@@ -130,6 +151,8 @@ public:
 
 private:
   double get(TimingParameter id) const { return chip[id]; }
+  double intervalUnderProducts(double left, double lsu, double free,
+                               double slots) const;
   void touch(const AsyncWork &work);
   llvm::DenseSet<uint64_t> cached; ///< Lines in L1.
   /// Clocks of shared memory that products have left to others, and that others

@@ -25,11 +25,29 @@ static bool isArithmetic(llvm::StringRef opcode) {
 /// Clocks that are too few to wait for.
 constexpr double tolerance = 1e-6;
 
-static bool isPlainInstruction(const Inst &inst, const InstructionClass &kind,
-                               const IssueCost &cost) {
-  return isArithmetic(inst.opcode) && !(inst.flags & Inst::Aligned) &&
-         kind.special == Special::None && !kind.isFence &&
-         !kind.isMbarrierTest && kind.pipe != Pipe::Lsu && cost.localOps == 0;
+static PlainCost plainCostOf(const Inst &inst, const InstructionClass &kind,
+                             const IssueCost &cost) {
+  PlainCost plain;
+  if (!isArithmetic(inst.opcode) || inst.flags & Inst::Aligned ||
+      kind.special != Special::None || kind.isFence || kind.isMbarrierTest ||
+      kind.pipe == Pipe::Lsu || cost[Pipe::Lsu] != 0 || cost.localOps != 0)
+    return plain;
+  unsigned count = 0;
+  for (unsigned i = 0; i < numPipes; ++i) {
+    if (cost.ops[i] == 0)
+      continue;
+    if (count == PlainCost::mostUses)
+      return plain;
+    plain.uses[count++] = {uint8_t(i), cost.ops[i]};
+  }
+  plain.isPlain = true;
+  plain.hasWaits = !cost.waits.empty();
+  plain.isVariable = kind.isVariable();
+  plain.slots = cost.slots();
+  plain.numUses = plain.slots > 0 ? count : 0;
+  plain.free = cost[Pipe::Control] + cost[Pipe::Uniform] + cost[Pipe::Tensor];
+  plain.clocks = cost.clocks;
+  return plain;
 }
 
 TimedProgram::TimedProgram(const Program &program, const IssueCosts &costs)
@@ -41,7 +59,7 @@ TimedProgram::TimedProgram(const Program &program, const IssueCosts &costs)
       used |= uint16_t(costs.of(inst).ops[i] != 0) << i;
     pipes.push_back(used);
     slots.push_back(costs.of(inst).slots());
-    isPlain.push_back(isPlainInstruction(inst, classes.back(), costs.of(inst)));
+    plain.push_back(plainCostOf(inst, classes.back(), costs.of(inst)));
     lines = std::max(lines, inst.line + 1);
   }
 }
@@ -56,6 +74,7 @@ TimedCluster::TimedCluster(const TimedProgram &timed,
   for (Warp *warp : cluster->warps()) {
     WarpClock clock;
     clock.lines.resize(timed.lines);
+    clock.waits.resize(timed.lines);
     clocks.push_back(std::move(clock));
     for (Fragment &fragment : warp->fragments)
       fragment.readyAt = start;
@@ -232,6 +251,15 @@ bool TimedCluster::expireWaits() {
   return cluster->expireWaits();
 }
 
+std::vector<WarpTimes> TimedCluster::timesOfWarps() const {
+  std::vector<WarpTimes> times = warpTimes;
+  for (auto [own, clock] : llvm::zip_equal(times, clocks))
+    for (auto [line, clocks] : llvm::enumerate(clock.waits))
+      if (clocks > 0)
+        own.waits[line] = clocks;
+  return times;
+}
+
 void TimedCluster::finish() {
   isPerforming = true;
   cluster->finish();
@@ -303,6 +331,24 @@ double TimedCluster::drainTime(const WarpClock &clock, const Inst &inst,
   return at;
 }
 
+inline double TimedCluster::takePipe(WarpClock &clock, SmModel &sm,
+                                     SmModel::Part &part, Pipe wanted,
+                                     float ops, double begin) {
+  Pipe pipe = sm.choose(wanted, part);
+  double &done = clock.pipeEnd[unsigned(pipe)];
+  // A pair of f32 takes the pipe of single ones for longer.
+  double interval =
+      ops * intervals[unsigned(wanted == Pipe::FmaPair ? wanted : pipe)];
+  double from = part.pipes[unsigned(pipe)].take(begin, interval);
+  // The assembler spreads the warp's own work, which does not delay it.
+  double queued = from - std::max(begin, done);
+  done = from + interval;
+  if (pipe == Pipe::FmaHeavy)
+    part.pipes[unsigned(Pipe::Fma)].take(begin,
+                                         ops * intervals[unsigned(Pipe::Fma)]);
+  return queued;
+}
+
 double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
                             const Inst &inst, double at) {
   const IssueCost &cost = timed.costs.of(inst);
@@ -327,18 +373,8 @@ double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
     times.ops[i] += cost.ops[i];
     if (Pipe(i) == Pipe::Lsu)
       continue;
-    Pipe pipe = current.sm->choose(Pipe(i), part);
-    double &done = current.clock->pipeEnd[unsigned(pipe)];
-    // A pair of f32 takes the pipe of single ones for longer.
-    double interval =
-        cost.ops[i] * intervals[Pipe(i) == Pipe::FmaPair ? i : unsigned(pipe)];
-    double from = part.pipes[unsigned(pipe)].take(begin, interval);
-    // The assembler spreads the warp's own work, which does not delay it.
-    queued = std::max(queued, from - std::max(begin, done));
-    done = from + interval;
-    if (pipe == Pipe::FmaHeavy)
-      part.pipes[unsigned(Pipe::Fma)].take(
-          begin, cost.ops[i] * intervals[unsigned(Pipe::Fma)]);
+    queued = std::max(queued, takePipe(*current.clock, *current.sm, part,
+                                       Pipe(i), cost.ops[i], begin));
   }
   noteResult(part, inst, begin, queued);
   if (cost.localOps > 0)
@@ -490,7 +526,7 @@ void TimedCluster::endInstruction(unsigned index, SmModel::Part &part,
   if (over > waitingSince || current.pollCause)
     cause = logWake(over);
   if (over > waitingSince) {
-    warpTimes[index].waits[inst.line] += over - waitingSince;
+    clock.waits[inst.line] += over - waitingSince;
     if (trace)
       trace->add(Trace::Slice{current.track, waitingSince, over, inst.line,
                               inst.opcode});
@@ -509,9 +545,11 @@ void TimedCluster::stepWarp(unsigned index) {
   bool isWhole = warp.fragments.size() == 1;
   int at = isWhole ? 0 : cluster->firstFragment(warp);
   Fragment &fragment = warp.fragments[at];
-  if (isWhole && timed.isPlain[fragment.pc] && !fragment.blockedNow &&
-      !fragment.isCharged)
-    return stepPlain(index, warp);
+  const PlainCost &plain = timed.plain[fragment.pc];
+  // (Where the epoch is new, the step counts as its cause.)
+  if (isWhole && plain.isPlain && !fragment.blockedNow && !fragment.isCharged &&
+      cluster->epoch == seenEpoch)
+    return stepPlain(index, warp, plain);
   const Inst &inst = timed.program.insts[fragment.pc];
   bool isIssued = fragment.blockedNow || fragment.isCharged;
   if (!isIssued && !canIssue(index, fragment, inst))
@@ -545,33 +583,61 @@ void TimedCluster::stepWarp(unsigned index) {
   setKey(index, keyOf(warp));
 }
 
+/// What `charge` does, for an instruction of which less is to be asked.
+inline double TimedCluster::chargePlain(unsigned index, SmModel &sm,
+                                        SmModel::Part &part, const Inst &inst,
+                                        const PlainCost &plain) {
+  WarpClock &clock = clocks[index];
+  WarpTimes &times = warpTimes[index];
+  double at = keys[index], begin = at, over = at, slots = plain.slots;
+  if (slots > 0) {
+    begin = std::max(at, part.issue.free);
+    double interval = sm.issueInterval(begin, 0, plain.free, slots);
+    part.issue.take(begin, interval);
+    part.issue.busy -= interval - slots;
+    over = begin + interval;
+  }
+  double own = std::max<double>(plain.clocks, slots);
+  current.issuedAt = std::max(begin + own, over);
+  times.issue += own;
+  times.contention += current.issuedAt - at - own;
+  double queued = 0;
+  for (unsigned i = 0; i < plain.numUses; ++i) {
+    auto [pipe, ops] = plain.uses[i];
+    times.ops[pipe] += ops;
+    queued =
+        std::max(queued, takePipe(clock, sm, part, Pipe(pipe), ops, begin));
+  }
+  if (plain.isVariable) {
+    current.clock = &clock;
+    current.kind = &timed.classes[timed.program.pcOf(inst)];
+    noteResult(part, inst, begin, queued);
+  }
+  return begin;
+}
+
 /// What stepWarp does for an instruction that nothing holds up once its
 /// operands are there, and that tells the clock of nothing.
-void TimedCluster::stepPlain(unsigned index, Warp &warp) {
+void TimedCluster::stepPlain(unsigned index, Warp &warp,
+                             const PlainCost &plain) {
   Fragment &fragment = warp.fragments.front();
   const Inst &inst = timed.program.insts[fragment.pc];
   WarpClock &clock = clocks[index];
   WarpTimes &times = warpTimes[index];
-  const IssueCost &cost = timed.costs.of(inst);
-  double time = keys[index];
-  if (!cost.waits.empty()) {
-    double ready = scoreboardTime(clock, cost, time);
+  if (plain.hasWaits) {
+    double time = keys[index];
+    double ready = scoreboardTime(clock, timed.costs.of(inst), time);
     if (ready > time + tolerance) {
       times.scoreboard += ready - time;
       fragment.readyAt = ready;
       return setKey(index, ready);
     }
   }
-  current.clock = &clock;
-  current.times = &times;
-  current.line = inst.line;
-  current.sm = sms[warp.cta->rank];
-  current.kind = &timed.classes[fragment.pc];
-  current.clocks = cost.clocks;
-  now = charge(times, current.sm->parts[warp.index % SmModel::numParts], inst,
-               time);
+  SmModel &sm = *sms[warp.cta->rank];
+  now = chargePlain(index, sm, sm.parts[warp.index % SmModel::numParts], inst,
+                    plain);
   fragment.readyAt = current.issuedAt;
-  clock.nominal += current.clocks;
+  clock.nominal += plain.clocks;
   clock.cause = fragment.cause;
   ++times.instructions;
   times.end = std::max(times.end, now);

@@ -35,6 +35,24 @@
 
 namespace fa4::sim {
 
+/// What an instruction costs that does nothing but write registers, and takes
+/// nothing but its issue and pipes: all of it in one place, since there are
+/// many of them.
+struct PlainCost {
+  struct Use {
+    uint8_t pipe;
+    float ops;
+  };
+  static constexpr unsigned mostUses = 3;
+  bool isPlain = false; ///< Otherwise the rest says nothing.
+  bool hasWaits = false, isVariable = false;
+  uint8_t numUses = 0;
+  float slots = 0;  ///< IssueCost::slots.
+  float free = 0;   ///< Of these, those on pipes that products leave alone.
+  float clocks = 0; ///< IssueCost::clocks.
+  std::array<Use, mostUses> uses{};
+};
+
 /// What is the same for all clusters of a timed launch.
 struct TimedProgram {
   TimedProgram(const Program &program, const IssueCosts &costs);
@@ -45,10 +63,8 @@ struct TimedProgram {
   /// IssueCost::slots.
   std::vector<uint16_t> pipes;
   std::vector<float> slots;
-  /// By pc, whether an instruction does nothing but write registers, and takes
-  /// nothing but its issue and pipes.
-  std::vector<uint8_t> isPlain;
-  uint32_t lines = 0; ///< The last PTX line, plus 1.
+  std::vector<PlainCost> plain; ///< By pc.
+  uint32_t lines = 0;           ///< The last PTX line, plus 1.
 };
 
 class TimedCluster final : public ClusterTimer {
@@ -78,7 +94,7 @@ public:
   /// The moment (of `log`) at which the cluster's time ends. After finish().
   uint64_t lastMoment = 0;
   /// Where the time of each warp went, CTA by CTA.
-  std::vector<WarpTimes> warpTimes;
+  std::vector<WarpTimes> timesOfWarps() const;
 
   //===--- ClusterTimer ---------------------------------------------------===//
   uint64_t cycles() const override { return uint64_t(now); }
@@ -116,6 +132,7 @@ private:
     /// What the warp's time had gone to when its last wait was over.
     double issue = 0, contention = 0, pipe = 0, scoreboard = 0;
     std::vector<LineRecord> lines;
+    std::vector<double> waits; ///< WarpTimes::waits, by line.
     /// The mbarriers in WarpTimes::barriers: the line, and a shared address.
     llvm::DenseSet<uint64_t> named;
   };
@@ -172,7 +189,7 @@ private:
   double keyOf(const Warp &warp);
   /// Sets the time of a warp that may do something then.
   void setKey(unsigned index, double key);
-  void stepPlain(unsigned index, Warp &warp);
+  void stepPlain(unsigned index, Warp &warp, const PlainCost &plain);
   void runEvent();
   void stepWarp(unsigned index);
   bool canIssue(unsigned index, Fragment &fragment, const Inst &inst);
@@ -183,6 +200,12 @@ private:
   /// Charges the issue of an instruction. Returns its issue time.
   double charge(WarpTimes &times, SmModel::Part &part, const Inst &inst,
                 double at);
+  double chargePlain(unsigned index, SmModel &sm, SmModel::Part &part,
+                     const Inst &inst, const PlainCost &plain);
+  /// Takes a pipe for operations of an instruction that is issued at `begin`;
+  /// returns for how long others on it delay them.
+  double takePipe(WarpClock &clock, SmModel &sm, SmModel::Part &part, Pipe pipe,
+                  float ops, double begin);
   /// The time before which an instruction cannot issue, for results that it
   /// waits for (scoreboards) or for full pipes.
   double scoreboardTime(const WarpClock &clock, const IssueCost &cost,
@@ -234,6 +257,7 @@ private:
   }
 
   const TimedProgram &timed;
+  std::vector<WarpTimes> warpTimes; ///< But for WarpTimes::waits.
   std::vector<SmModel *> sms;
   std::vector<WarpClock> clocks;
   std::vector<double> keys; ///< By warp: when it may do something.

@@ -306,7 +306,7 @@ void Launch::keepLongest(const TimedCluster &cluster, const Place &place,
   keptWork = work;
   result.ctaCycles = cycles;
   std::copy_n(cluster.cluster->ctas.front().id, 3, result.ctaId);
-  result.warps = cluster.warpTimes;
+  result.warps = cluster.timesOfWarps();
   if (place.log)
     result.path =
         place.log->findPath(cluster.lastMoment, cluster.start, cluster.end);
