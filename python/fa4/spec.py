@@ -114,7 +114,7 @@ def _read_shape(name: str, shape, rank: int) -> tuple[int | str, ...]:
     return tuple(sizes)
 
 
-def _read_scale(scale) -> float | None:
+def read_scale(scale) -> float | None:
     """A factor that f32 has."""
     if scale is None:
         return None
@@ -412,7 +412,7 @@ def sdpa(
     _check_choice("layout", layout, LAYOUTS)
     rank = len(layout)
     shapes = [_read_shape(n, s, rank) for n, s in (("q", q), ("k", k), ("v", k if v is None else v))]
-    return Spec(*shapes, dtype, layout, _read_mask(mask), _read_scale(scale), lse,
+    return Spec(*shapes, dtype, layout, _read_mask(mask), read_scale(scale), lse,
                 score_mod, mask_mod, _read_captures(captures), name,
                 sinks="f32" if sinks is True else None if sinks is False else sinks, seqlens_k=seqlens_k)  # fmt: skip
 

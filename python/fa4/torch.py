@@ -21,12 +21,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import torch
-from torch.nn.attention.flex_attention import AuxOutput, BlockMask, create_block_mask
+from torch.nn.attention.flex_attention import AuxOutput, AuxRequest, BlockMask, create_block_mask
 
 from fa4 import torch_functions, torch_ops, torch_transforms
 from fa4.arrays import as_number
 from fa4.function_key import function_key
-from fa4.spec import Spec, SpecError, sdpa
+from fa4.spec import Spec, SpecError, read_scale, sdpa
 from fa4.torch_ops import run as _call  # noqa: F401: a call on tensors of any device, for who has a kernel
 
 __all__ = ["attention", "flex_attention", "trace_as"]
@@ -54,7 +54,20 @@ def _refuse_tangents(tensors: tuple):
             raise NotImplementedError("fa4's attention has no forward-mode derivative (jvp): use reverse mode, backward() or torch.func.vjp")
 
 
+def _check_tensors(**tensors):
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{name} is a tensor of torch, not {type(tensor).__name__}")
+
+
+def _check_flags(**flags):
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise TypeError(f"{name} is True or False, not {flag!r}")
+
+
 def _check_dtype(name: str, tensor: torch.Tensor, wanted: str):
+    _check_tensors(**{name: tensor})
     if DTYPES.get(tensor.dtype) != wanted:
         raise SpecError(f"{name} has elements of type {tensor.dtype}, and the spec's are {wanted}: convert it, or take a spec of another dtype")
 
@@ -74,6 +87,9 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
 
     Kernels are compiled at the first call. Raises SpecError, TraceError, CompileError, LaunchError; NotImplementedError for forward-mode
     and second derivatives."""
+    if not isinstance(spec, Spec):
+        raise TypeError(f"spec is what fa4.sdpa returns, not {type(spec).__name__}")
+    _check_flags(deterministic=deterministic, copy=copy)
     if spec.is_backward:
         raise SpecError("attention takes the spec of the forward op; its gradient follows")
     if spec.sinks or spec.seqlens_k or spec.is_packed:
@@ -91,6 +107,7 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     def attend(q, k, v, **captures):
         if missing := set(spec.captures) ^ set(captures):
             raise SpecError(f"captures are {', '.join(spec.captures) or 'none'}, and the call differs in {', '.join(sorted(missing))}")
+        _check_tensors(q=q, k=k, v=v)
         _refuse_tangents((q, k, v))
         q, k, v = _autocast((q, k, v))
         for name, each in (("q", q), ("k", k), ("v", v)):
@@ -200,6 +217,13 @@ def flex_attention(
     first call (torch.compile can't, and takes the mask_mod). `enable_gqa`: key and value may have fewer heads in any case. `kernel_options` are
     for torch's kernels, and change nothing. With `return_lse` it returns (out, lse), with `return_aux`, an AuxRequest of the LSE, (out, AuxOutput).
     `copy` is as for `attention`, and so are autocast, gradients and errors."""
+    _check_tensors(query=query, key=key, value=value)
+    _check_flags(enable_gqa=enable_gqa, return_lse=return_lse, copy=copy)
+    for name, each in (("query", query), ("key", key), ("value", value)):
+        if each.dim() != 4:
+            raise SpecError(f"{name} has {each.dim()} dimensions, not 4: [B, H, S, D]")
+    if return_aux is not None and not isinstance(return_aux, AuxRequest):
+        raise TypeError(f"return_aux is an AuxRequest or None, not {type(return_aux).__name__}")
     if kernel_options is not None and not isinstance(kernel_options, dict):
         raise TypeError(f"kernel_options is a dict or None, not {type(kernel_options).__name__}")
     if return_aux is not None and (return_lse or return_aux.max_scores):
@@ -225,7 +249,7 @@ def flex_attention(
     if torch.compiler.is_compiling():
         result = make()(query, key, value)
     else:
-        marks = (*shapes, dtype, "default" if scale is None else float(scale), with_lse, copy)
+        marks = (*shapes, dtype, "default" if scale is None else read_scale(scale), with_lse, copy)
         result = _traces.find((*marks, function_key(score_mod), function_key(mask_mod)), make)(query, key, value)
     if return_aux is None:
         return result

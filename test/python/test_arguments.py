@@ -28,10 +28,12 @@ POOL = {
 }  # fmt: skip
 
 
-def hold(call):
-    """Runs a call that may be refused, by a sentence that fa4 has written."""
+def hold(call, also=()):
+    """Runs a call that may be refused, by a sentence that fa4 has written. `also` are errors of the caller's own."""
     try:
         call()
+    except also:
+        return
     except (fa4.Fa4Error, TypeError) as error:
         traceback = error.__traceback__
         while traceback.tb_next:

@@ -314,6 +314,35 @@ def test_what_is_refused(given, error, message):
         fa4.torch.flex_attention(q, k, v, **given())
 
 
+@pytest.mark.parametrize("name", ["query", "key", "value", "score_mod", "block_mask", "scale", "enable_gqa", "return_lse", "kernel_options", "return_aux", "mask_mod", "copy"])
+def test_wrong_arguments_end_in_a_sentence(name):
+    import test_arguments
+
+    call = dict(zip(("query", "key", "value"), inputs()))
+    for value in (*test_arguments.POOL.values(), torch.zeros(3), torch.zeros(()), call["query"][0], call["query"].int()):
+        if name != "scale" or value is not None:
+            test_arguments.hold(lambda: fa4.torch.flex_attention(**{**call, "mask_mod": lambda b, h, i, j: q_is_wrong(), name: value}), also=RuntimeError)
+
+
+def q_is_wrong():
+    raise RuntimeError("the function was called: all arguments before it are right")
+
+
+def test_wrong_arguments_of_attention_end_in_a_sentence():
+    import test_arguments
+
+    q, k, v = inputs()
+    attend = fa4.torch.attention(fa4.sdpa(q=f"B H S {D}", k=f"B G S {D}", layout="bhsd", score_mod=lambda s, b, h, i, j, cap, table: s * cap + table[h],
+                                          captures={"cap": "f32", "table": "f32 H"}))  # fmt: skip
+    for value in (*test_arguments.POOL.values(), torch.zeros(3), torch.zeros(()), q.int()):
+        for call in ({"q": value}, {"v": value}, {"cap": value}, {"table": value}):
+            if not isinstance(value, (int, float)) or "cap" not in call:
+                test_arguments.hold(lambda: attend(**{"q": q, "k": k, "v": v, "cap": 1.0, "table": SLOPES, **call}))
+        test_arguments.hold(lambda: fa4.torch.attention(value))
+        test_arguments.hold(lambda: fa4.torch.attention(fa4.sdpa(q="B H S 32", k="B H S 32"), copy=value))
+        test_arguments.hold(lambda: fa4.torch.attention(fa4.sdpa(q="B H S 32", k="B H S 32"), deterministic=value))
+
+
 def test_a_block_mask_may_show_more_blocks_than_it_must():
     q, k, v = inputs()
     out = fa4.torch.flex_attention(q, k, v, block_mask=all_blocks(causal))
