@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 from collections.abc import Callable
 
 from fa4 import math as m
@@ -44,6 +45,8 @@ def _value(x) -> Value:
 # ---------------------------------------------------------------------------
 
 _traces: list[Trace] = []
+# One function is traced at a time. torch.compile reads one at a time, too, and leaves nothing in the list.
+_lock = threading.RLock()
 
 
 def _current() -> Trace:
@@ -71,12 +74,19 @@ def _mode():
 def call_watched(trace: Trace, function: Callable, arguments):
     """What a function that is traced returns. Where torch is, tensors that it makes of numbers are constants; torch.compile has no modes, and
     takes such a tensor as a capture."""
+    if is_compiling():
+        return _call_in(trace, function, arguments)
+    with _lock:
+        if "torch" not in sys.modules:
+            return _call_in(trace, function, arguments)
+        with _mode()():
+            return _call_in(trace, function, arguments)
+
+
+def _call_in(trace: Trace, function: Callable, arguments):
     _traces.append(trace)
     try:
-        if "torch" not in sys.modules or is_compiling():
-            return function(*arguments)
-        with _mode()():
-            return function(*arguments)
+        return function(*arguments)
     finally:
         _traces.pop()
 

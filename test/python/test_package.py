@@ -241,6 +241,26 @@ def test_equal_operations_are_there_once():
     assert text.count("arith.addf") == 1
 
 
+def test_threads_trace_at_the_same_time():
+    """Each gets the operations of its own function, rows among them."""
+
+    def score_mod(number):
+        return lambda s, b, h, i, j, rates: s * number + (rates[h] * rates[0]).sum()
+
+    def write(number, texts):
+        for _ in range(20):
+            texts.append(spec_of(score_mod=score_mod(number), captures={"rates": "f32 2 3"}).text)
+
+    found = [[] for _ in range(4)]
+    threads = [threading.Thread(target=write, args=(number, texts)) for number, texts in enumerate(found)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, texts in enumerate(found):
+        assert len(texts) == 20 and len(set(texts)) == 1 and texts[0] == spec_of(score_mod=score_mod(number), captures={"rates": "f32 2 3"}).text
+
+
 # Functions of a score and its position; each is its own reference on arrays.
 MODS = {
     "whole_numbers": lambda s, b, h, i, j: (
