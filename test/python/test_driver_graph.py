@@ -166,6 +166,8 @@ RUNTIME = r"""
 #include <string.h>
 typedef struct { unsigned x, y, z; } dim3;
 int cudaFuncGetAttributes(void *, const void *), cudaOccupancyMaxActiveClusters(int *, const void *, const void *), cudaMemsetAsync(void *, int, size_t, void *);
+int cudaPointerGetAttributes(void *, const void *), cudaMallocPitch(void **, size_t *, size_t, size_t), cudaDeviceGetLimit(size_t *, int), cudaGraphCreate(void **, unsigned);
+int cudaMemcpy2DAsync(void *, size_t, const void *, size_t, size_t, size_t, int, void *), cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int), cudaGraphGetNodes(void *, void *, size_t *);
 int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *, const void *, int, size_t, unsigned), cudaMallocHost(void **, size_t);
 int cudaMalloc(void **, size_t), cudaMemcpy(void *, const void *, size_t, int), cudaMemset(void *, int, size_t), cudaDeviceSynchronize(void);
 int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int), cudaGetSymbolSize(size_t *, const void *);
@@ -236,6 +238,13 @@ int main(int argc, char **argv) {
   status = cudaOccupancyMaxActiveClusters(&clusters, (const void *)scale, &config);
   printf(" %d %d %d\n", status, clusters, cudaFuncGetAttributes(&of, 0));
   cudaGetLastError();
+  struct { int kind, device; void *on_device, *on_host; long reserved[8]; } where;
+  cudaPointerGetAttributes(&where, x + 1); printf("%d %d %d %d", where.kind, where.device, where.on_device == x + 1, !where.on_host);
+  cudaPointerGetAttributes(&where, &one); printf(" %d %d", where.kind, where.on_host == &one);
+  size_t pitch = 0, nodes = 7; void *plane = 0, *empty = 0; status = cudaMallocPitch(&plane, &pitch, 100, 3);
+  cudaMemcpy2DAsync(plane, pitch, values, 40, 40, 3, 1, stream); cudaMemcpy2D(values + 5, 8, plane, pitch, 8, 2, 2);
+  cudaGraphCreate(&empty, 0); cudaGraphGetNodes(empty, 0, &nodes);
+  printf(" %d %d %d %zu\n", status, pitch >= 100, cudaDeviceGetLimit(&size, 2), nodes);
   /* A fill belongs to the graph that is captured. */
   cudaStreamBeginCapture(stream, 0); cudaMemsetAsync(x, 0, sizeof values, stream);
   cudaStreamEndCapture(stream, &graph); cudaGraphInstantiate(&exec, graph, 0);
@@ -256,7 +265,7 @@ def test_the_runtime(tmp_path):
     link = [*(f"-L{f}" for f in folders), "-l:libcudart.so.13", *(f"-Wl,-rpath,{f}" for f in folders)]
     subprocess.run(["cc", "-o", tmp_path / "program", tmp_path / "program.c", *link], check=True)
     done = subprocess.run([tmp_path / "program"], env={"FA4_DRIVER_CHIP": "sm_90a"}, capture_output=True, text=True)
-    kernel = "0 1 1 0 0\n0 1024 90 49152 0 32 0 4224 1\n9 0\n"
+    kernel = "0 1 1 0 0\n0 1024 90 49152 0 32 0 4224 1\n2 0 1 1 0 1 0 1 0 0\n9 0\n"
     assert done.stdout == "fa4-sim sm_90a, 132 SMs\n9 4 0 0\n1 1 1 0\n" + kernel and done.returncode == 0, done
     # Compressed PTX is not read.
     done = subprocess.run([tmp_path / "program", "compressed"], env={}, capture_output=True, text=True)

@@ -199,6 +199,10 @@ FA4_RUNTIME(cudaMemGetInfo, (size_t *free, size_t *total),
             cuMemGetInfo(free, total))
 FA4_RUNTIME(cudaSetDeviceFlags, (unsigned flags), CUDA_SUCCESS)
 FA4_RUNTIME(cudaDeviceReset, (), cuDevicePrimaryCtxReset(0))
+FA4_RUNTIME(cudaDeviceSetLimit, (int limit, size_t value),
+            cuCtxSetLimit(limit, value))
+FA4_RUNTIME(cudaDeviceGetLimit, (size_t *value, int limit),
+            cuCtxGetLimit(value, limit))
 
 FA4_API CUresult cudaGetDriverEntryPointByVersion(const char *symbol,
                                                   void **function,
@@ -369,6 +373,59 @@ FA4_RUNTIME(cudaMemcpy2D,
             (CUdeviceptr to, size_t toPitch, CUdeviceptr from, size_t fromPitch,
              size_t width, size_t height, int kind),
             copy2D(to, toPitch, from, fromPitch, width, height))
+FA4_RUNTIME(cudaMallocPitch,
+            (CUdeviceptr * address, size_t *pitch, size_t width, size_t height),
+            cuMemAllocPitch(address, pitch, width, height, 16))
+
+static CUresult copy2DAsync(CUdeviceptr to, size_t toPitch, CUdeviceptr from,
+                            size_t fromPitch, size_t width, size_t height,
+                            CUstream stream) {
+  for (size_t row = 0; row < height; ++row)
+    if (CUresult error = cuMemcpyAsync(to + row * toPitch,
+                                       from + row * fromPitch, width, stream))
+      return error;
+  return CUDA_SUCCESS;
+}
+FA4_RUNTIME(cudaMemcpy2DAsync,
+            (CUdeviceptr to, size_t toPitch, CUdeviceptr from, size_t fromPitch,
+             size_t width, size_t height, int kind, CUstream stream),
+            copy2DAsync(to, toPitch, from, fromPitch, width, height, stream))
+
+namespace {
+struct PointerAttributes {
+  enum Kind : int { Unregistered, OfHost, OfDevice, Managed } kind;
+  int device;
+  CUdeviceptr devicePointer, hostPointer;
+  int64_t reserved[8];
+};
+} // namespace
+
+/// Of memory that the driver does not know it is the host's own.
+static CUresult fillAttributes(PointerAttributes *to, CUdeviceptr address) {
+  if (!to)
+    return CUDA_ERROR_INVALID_VALUE;
+  *to = {PointerAttributes::Unregistered, -2, 0, address, {}};
+  unsigned type = 0;
+  bool isManaged = false;
+  int attributes[] = {2, 8}; // MEMORY_TYPE, IS_MANAGED
+  void *data[] = {&type, &isManaged};
+  if (CUresult error = cuPointerGetAttributes(2, attributes, data, address))
+    return error;
+  if (!type)
+    return CUDA_SUCCESS;
+  to->kind = isManaged      ? PointerAttributes::Managed
+             : type == Host ? PointerAttributes::OfHost
+                            : PointerAttributes::OfDevice;
+  to->device = 0;
+  to->devicePointer = address;
+  if (to->kind == PointerAttributes::OfDevice)
+    to->hostPointer = 0;
+  return CUDA_SUCCESS;
+}
+FA4_RUNTIME(cudaPointerGetAttributes,
+            (PointerAttributes * to, CUdeviceptr address),
+            fillAttributes(to, address))
+
 FA4_RUNTIME(cudaMemset2D,
             (CUdeviceptr to, size_t pitch, int value, size_t width,
              size_t height),
@@ -439,3 +496,13 @@ FA4_RUNTIME(cudaEventQuery, (CUevent event), cuEventSynchronize(event))
 FA4_RUNTIME(cudaLaunchHostFunc,
             (CUstream stream, void (*function)(void *), void *data),
             cuLaunchHostFunc(stream, function, data))
+
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+FA4_RUNTIME(cudaGraphCreate, (CUgraph * graph, unsigned flags),
+            cuGraphCreate(graph, flags))
+FA4_RUNTIME(cudaGraphGetNodes,
+            (CUgraph graph, CUgraphNode *nodes, size_t *count),
+            cuGraphGetNodes(graph, nodes, count))

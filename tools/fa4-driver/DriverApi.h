@@ -16,7 +16,9 @@ using CUgraphExec = struct CUgraphExec_st *;
 
 FA4_API CUresult cuCtxGetCurrent(CUcontext *context);
 FA4_API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest);
+FA4_API CUresult cuCtxGetLimit(size_t *value, int limit);
 FA4_API CUresult cuCtxSetCurrent(CUcontext context);
+FA4_API CUresult cuCtxSetLimit(int limit, size_t value);
 FA4_API CUresult cuCtxSynchronize(void);
 FA4_API CUresult cuDeviceGet(CUdevice *device, int ordinal);
 FA4_API CUresult cuDeviceGetAttribute(int *value, int attribute,
@@ -28,7 +30,10 @@ FA4_API CUresult cuDevicePrimaryCtxReset(CUdevice device);
 FA4_API CUresult cuDriverGetVersion(int *version);
 FA4_API CUresult cuGetProcAddress_v2(const char *symbol, void **function,
                                      int version, uint64_t flags, int *status);
+FA4_API CUresult cuGraphCreate(CUgraph *graph, unsigned flags);
 FA4_API CUresult cuGraphDestroy(CUgraph graph);
+FA4_API CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes,
+                                 size_t *count);
 FA4_API CUresult cuGraphExecDestroy(CUgraphExec exec);
 FA4_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
                                              unsigned long long flags);
@@ -76,6 +81,8 @@ FA4_API CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes,
 FA4_API CUresult cuMemAllocHost(void **data, size_t bytes);
 FA4_API CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes,
                                    unsigned flags);
+FA4_API CUresult cuMemAllocPitch(CUdeviceptr *address, size_t *pitch,
+                                 size_t width, size_t height, unsigned size);
 FA4_API CUresult cuMemFree(CUdeviceptr address);
 FA4_API CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
 FA4_API CUresult cuMemFreeHost(void *data);
@@ -125,6 +132,8 @@ FA4_API CUresult cuStreamDestroy(CUstream stream);
 FA4_API CUresult cuStreamSynchronize(CUstream stream);
 FA4_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event,
                                    unsigned flags);
+FA4_API CUresult cuPointerGetAttributes(unsigned count, int *attributes,
+                                        void **data, CUdeviceptr address);
 FA4_API CUresult
 cuTensorMapEncodeTiled(CUtensorMap *to, int type, uint32_t rank, void *address,
                        const uint64_t *dims, const uint64_t *strides,
