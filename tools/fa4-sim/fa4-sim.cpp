@@ -19,6 +19,7 @@
 #include "fa4/Support/OutputFiles.h"
 #include "fa4/Support/Tool.h"
 #include "fa4/Target/TargetDescription.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Option/ArgList.h"
@@ -256,7 +257,12 @@ static bool
 bindNames(Session &session, Options &options,
           llvm::ArrayRef<std::pair<std::string, std::string>> bindings) {
   const std::string &manifest = session.manifest().file;
+  llvm::StringMap<std::string> known;
   for (const auto &[name, value] : bindings) {
+    auto [first, isNew] = known.try_emplace(name, value);
+    if (!isNew)
+      return fail("'" + name + "' is given twice: " + first->second + " and " +
+                  value);
     const TensorSpec *tensor = session.manifest().findTensor(name);
     if (!tensor) {
       std::optional<Number> number = Number::parse(value);

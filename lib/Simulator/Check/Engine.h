@@ -633,6 +633,10 @@ private:
     bool isLoad;    ///< Into registers, of which undefinedRead tells.
   };
   void readUnwritten(const Access &access, uint64_t address);
+  /// The same in global memory whose contents are not defined where no launch
+  /// has written them: finds what is read there, and notes what is written.
+  void noteUndefined(const Access &access, const Allocation &memory,
+                     uint64_t offset, uint64_t bytes);
   /// `access` writes: is it what an unwritten read should have waited for?
   void writeAfterRead(const Access &access, uint64_t address);
   std::vector<UnwrittenRead> unwritten; ///< Whose writers may come yet.

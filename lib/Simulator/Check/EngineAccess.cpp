@@ -302,6 +302,8 @@ void Engine::globalRange(Access &access, uint64_t address, uint64_t bytes,
     access.host = allocation->data;
   access.inOrderedSums = allocation->ordered;
   size_t offset = address - allocation->address;
+  if (!allocation->initialised)
+    noteUndefined(access, *allocation, offset, bytes);
   if (access.writes() || !readQuietly(access, *open.shadow, offset, bytes))
     cells(access, *open.shadow, offset, bytes, allocation->address);
 }

@@ -69,6 +69,34 @@ void Engine::readUnwritten(const Access &access, uint64_t address) {
   cluster.holdReader();
 }
 
+/// No reader is held: the writer may be a cluster that starts when this one has
+/// ended.
+void Engine::noteUndefined(const Access &access, const Allocation &memory,
+                           uint64_t offset, uint64_t bytes) {
+  constexpr uint64_t wordBytes = 4;
+  bool reads = launch.options.uninitialised &&
+               (access.kind == AccessKind::Read ||
+                access.kind == AccessKind::Atomic) &&
+               !launch.sink.isAllowed("uninitialised");
+  for (uint64_t byte = offset; byte < offset + bytes;
+       byte = (byte / wordBytes + 1) * wordBytes) {
+    if (reads && !memory.isWritten(byte)) {
+      reads = false;
+      if (!isNew(access, "uninitialised", nullptr))
+        continue;
+      Report report;
+      report.kind = "uninitialised";
+      report.message = "'" + memory.name +
+                       "' has no contents before the first launch, and no "
+                       "launch has written what is read";
+      report.sites.push_back(siteOf(access, memory.address + byte));
+      launch.sink.add(std::move(report));
+    }
+    if (access.writes())
+      memory.setWritten(byte);
+  }
+}
+
 /// What the reader lacks that the writer's kind needs.
 static std::string missingBeforeRead(const Access &write) {
   if (write.space == tensorSpace && write.proxy == Proxy::Tensor)

@@ -14,6 +14,12 @@
 
 using namespace fa4::sim;
 
+void Allocation::undefine() {
+  written.reset(static_cast<uint8_t *>(std::calloc(bytes / 32 + 1, 1)));
+  // Without memory for the bits, reads of undefined words are not looked for.
+  initialised = !written;
+}
+
 llvm::Expected<Allocation *> GlobalMemory::allocate(llvm::StringRef name,
                                                     uint64_t bytes,
                                                     uint64_t address,

@@ -276,6 +276,10 @@ llvm::Error Session::allocate() {
   };
   for (size_t i = 0; i < fixed.size();) {
     uint64_t begin = *fixed[i]->spec->address;
+    // GlobalMemory would choose an address.
+    if (begin == 0)
+      return fail("tensor '" + fixed[i]->spec->name +
+                  "': address 0x0 is outside of global memory");
     if (begin > ~uint64_t(0) - fixed[i]->bytes)
       return fail("tensor '" + fixed[i]->spec->name +
                   "' reaches beyond the address space");
@@ -517,7 +521,7 @@ void Session::reset() {
   for (auto &[allocation, bytes] : snapshot)
     std::memcpy(allocation->data, bytes.data(), bytes.size());
   for (Allocation *allocation : undefined)
-    allocation->initialised = false;
+    allocation->undefine();
 }
 
 llvm::Expected<MemoryPlace> Session::place(StringRef text) const {
@@ -661,18 +665,20 @@ llvm::Error Session::prepare(const PrepareOptions &options) {
           std::vector<uint8_t>(allocation->data,
                                allocation->data + allocation->bytes));
   for (Allocation *allocation : undefined)
-    allocation->initialised = false;
+    allocation->undefine();
   return llvm::Error::success();
 }
 
 llvm::Error Session::runWith(
     size_t launch,
     llvm::function_ref<llvm::Error(Simulator &, const LaunchConfig &)>
-        execute) {
+        execute,
+    bool isChecked) {
   llvm::Error error = execute(*imageOf[launch]->simulator, configs[launch]);
-  // Memory that one launch has written counts as initialised for the next one.
+  // The checker has noted what the launch has written. Without one, everything
+  // may have been.
   for (Allocation *allocation : undefined)
-    allocation->initialised = true;
+    allocation->initialised |= !isChecked;
   if (error)
     return fail("launch " + Twine(launch) + ": " +
                 llvm::toString(std::move(error)));
@@ -690,7 +696,7 @@ llvm::Expected<RunResult> Session::run(size_t launch,
     result = std::move(*done);
     return llvm::Error::success();
   };
-  if (llvm::Error error = runWith(launch, execute))
+  if (llvm::Error error = runWith(launch, execute, bool(options.checker)))
     return std::move(error);
   return result;
 }

@@ -57,6 +57,22 @@ struct Allocation {
   };
   /// The system provides a page when it is first touched.
   std::unique_ptr<uint8_t[], Free> storage;
+
+  /// Says that the contents are not defined, and that nothing has written them.
+  void undefine();
+  /// Of an allocation that is not initialised: whether a launch that was
+  /// checked has written (a part of) the word at `offset`.
+  bool isWritten(uint64_t offset) const {
+    return written[offset / 32] >> (offset / 4 % 8) & 1;
+  }
+  /// The caller has to hold a lock: words share a byte.
+  void setWritten(uint64_t offset) const {
+    written[offset / 32] |= uint8_t(1 << (offset / 4 % 8));
+  }
+
+private:
+  /// A bit for each word, if the allocation is not initialised.
+  std::unique_ptr<uint8_t[], Free> written;
 };
 
 /// Global memory: allocations at virtual addresses. Not changed during a

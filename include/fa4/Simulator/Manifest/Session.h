@@ -88,11 +88,13 @@ public:
   const ptx::Module &module(size_t launch) const;
   llvm::Expected<RunResult> run(size_t launch, const RunOptions &options);
   /// The same with another way to run a program: `execute` gets the decoded
-  /// program of the launch.
+  /// program of the launch. `isChecked` says that a happens-before checker
+  /// watches, which notes the memory that the launch writes.
   llvm::Error
   runWith(size_t launch,
           llvm::function_ref<llvm::Error(Simulator &, const LaunchConfig &)>
-              execute);
+              execute,
+          bool isChecked = false);
 
   llvm::Expected<NpyArray> array(llvm::StringRef name, bool raw) const;
   const std::vector<Tensor> &tensors() const { return resolved; }
@@ -147,7 +149,7 @@ private:
   std::vector<LaunchConfig> configs;
   std::vector<std::pair<Allocation *, std::vector<uint8_t>>> snapshot;
   std::vector<std::string> zeros;
-  std::vector<Allocation *> undefined; ///< Until the first launch.
+  std::vector<Allocation *> undefined; ///< Until launches write to them.
 };
 
 } // namespace fa4::sim
