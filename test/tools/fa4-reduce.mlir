@@ -2,6 +2,12 @@
 // before it.
 //
 // RUN: fa4-reduce %s --test=%S/Inputs/has-window.sh | FileCheck %s
+//
+// Where the script finds nothing in the file as it is, it is told so; what is wrong with candidates is not.
+// RUN: printf '#!/bin/sh\nexit 1\n' > %t.false && printf '#!/bin/sh\nexit 0\n' > %t.true && chmod +x %t.false %t.true
+// RUN: not fa4-reduce %s --test=%t.false -o %t 2>&1 | FileCheck %s --check-prefix=BORING
+// BORING: fa4-reduce: error: the original is not interesting: '{{.*}}false' ended with status 1
+// RUN: fa4-reduce %s --test=%t.true -o %t 2>&1 | count 0
 
 // The op that makes the file interesting is left, the one before it is not.
 // CHECK: func @f

@@ -21,6 +21,7 @@
 #include "fa4/Support/OptionValues.h"
 #include "fa4/Support/OutputFiles.h"
 #include "fa4/Support/Tool.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
@@ -46,6 +47,43 @@ static int runTest(StringRef script, StringRef file) {
     fail("'" + script + "': " + message);
   return status == 0;
 }
+
+/// The script's word on the input as it is, as a sentence; nothing if it is
+/// interesting, or if there is no file that could be looked at.
+static std::optional<std::string>
+explainOriginal(StringRef script, llvm::ArrayRef<std::string> arguments) {
+  auto file = llvm::find_if(llvm::drop_begin(arguments), [](StringRef each) {
+    return !each.starts_with("-") && llvm::sys::fs::is_regular_file(each);
+  });
+  if (script.empty() || file == arguments.end())
+    return std::nullopt;
+  int status = llvm::sys::ExecuteAndWait(script, {script, *file});
+  if (status <= 0)
+    return std::nullopt;
+  return ("the original is not interesting: '" + script +
+          "' ended with status " + llvm::Twine(status))
+      .str();
+}
+
+namespace {
+/// Keeps what is said of candidates, which are reduced beyond what is valid. It
+/// is told where the tool itself fails, because of the input.
+class CandidateDiagnostics {
+public:
+  explicit CandidateDiagnostics(mlir::MLIRContext &context)
+      : handler(&context, [this](mlir::Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
+            return;
+          llvm::raw_string_ostream os(text);
+          os << diagnostic.getLocation() << ": error: " << diagnostic << "\n";
+        }) {}
+
+  std::string text;
+
+private:
+  mlir::ScopedDiagnosticHandler handler;
+};
+} // namespace
 
 /// Replaces `--test SCRIPT` or `--test=SCRIPT` by the pass that reduces; false
 /// after an error.
@@ -132,12 +170,20 @@ int main(int argc, char **argv) {
   mlir::MLIRContext context(registry);
   std::string output = takeOutput(arguments);
   auto run = [&](StringRef path) -> int {
-    arguments.push_back("-o=" + path.str());
+    std::vector<std::string> all = arguments;
+    all.push_back("-o=" + path.str());
     llvm::SmallVector<char *> pointers;
-    for (std::string &argument : arguments)
+    for (std::string &argument : all)
       pointers.push_back(argument.data());
-    return mlir::failed(
-        mlir::mlirReduceMain(pointers.size(), pointers.data(), context));
+    CandidateDiagnostics diagnostics(context);
+    if (mlir::succeeded(
+            mlir::mlirReduceMain(pointers.size(), pointers.data(), context)))
+      return 0;
+    llvm::errs() << diagnostics.text;
+    const char *script = getenv("FA4_REDUCE_TEST");
+    if (auto problem = explainOriginal(script ? script : "", arguments))
+      return fail(*problem);
+    return 1;
   };
   if (fa4::OutputFiles::isStandardOutput(output))
     return run(output);

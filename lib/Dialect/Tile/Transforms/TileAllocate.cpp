@@ -118,6 +118,12 @@ static LogicalResult reportTooLarge(KernelOp kernel, ArrayRef<Piece> pieces,
   InFlightDiagnostic error = kernel.emitOpError("needs ")
                              << need << " " << getUnit(space) << "; "
                              << kernel.getChip() << " has " << limit;
+  if (kernel.isPersistent())
+    error << "; with the schedule '"
+          << stringifySchedule(kernel.getScheduleOrGrid())
+          << "' a CTA keeps results of one work tile while it computes the "
+             "next one, with 'grid' or 'lpt' it has one work tile and needs "
+             "less";
   SmallVector<const Piece *> byOffset =
       llvm::map_to_vector(pieces, [](const Piece &piece) { return &piece; });
   llvm::sort(byOffset, [](const Piece *a, const Piece *b) {
