@@ -51,9 +51,9 @@
 //
 // A cast is another name of the same memory, and what nobody uses is nothing.
 // RUN: fa4-compile %t/cast.mlir -o %t/cast --verify-ptx=false
-// RUN: not fa4-sim %t/cast/f.json Sq=8 B=1 Sq=12 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not fa4-sim %t/cast/f.json Sq=8 Sk=8 Sq=12 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: 'Sq' is given twice: 8 and 12
-// RUN: fa4-sim %t/cast/f.json B=1 Sq=8 --random --check
+// RUN: fa4-sim %t/cast/f.json Sq=8 Sk=8 --random --check
 
 //--- twice.mlir
 tile.kernel @double(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]},

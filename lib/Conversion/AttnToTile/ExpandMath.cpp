@@ -62,13 +62,12 @@ struct ExpandClass : OpRewritePattern<Op> {
       return failure();
     Location loc = op.getLoc();
     Value abs = math::AbsFOp::create(b, loc, x);
-    Value infinity =
-        constant(b, loc, std::numeric_limits<float>::infinity());
+    Value infinity = constant(b, loc, std::numeric_limits<float>::infinity());
     Value result = arith::CmpFOp::create(b, loc, Predicate, abs, infinity);
     if constexpr (std::is_same_v<Op, math::IsNormalOp>) {
       Value least = constant(b, loc, std::numeric_limits<float>::min());
-      Value isLarge = arith::CmpFOp::create(
-          b, loc, arith::CmpFPredicate::OGE, abs, least);
+      Value isLarge =
+          arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE, abs, least);
       result = arith::AndIOp::create(b, loc, result, isLarge);
     }
     b.replaceOp(op, result);
@@ -76,8 +75,8 @@ struct ExpandClass : OpRewritePattern<Op> {
   }
 };
 
-/// Replaces x^y by 2^(y log2 |x|), with the sign that x has if y is an odd whole
-/// number. Upstream's definition is not a number for each negative x.
+/// Replaces x^y by 2^(y log2 |x|), with the sign that x has if y is an odd
+/// whole number. Upstream's definition is not a number for each negative x.
 struct ExpandPowF : OpRewritePattern<math::PowFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::PowFOp op,
@@ -107,8 +106,7 @@ struct ExpandPowF : OpRewritePattern<math::PowFOp> {
         select(isEven, power, math::CopySignOp::create(b, power, x));
     Value none = number(std::numeric_limits<double>::quiet_NaN());
     Value ofNegative = select(isWhole(y), signedPower, none);
-    Value result =
-        select(compare(Predicate::OLT, x, zero), ofNegative, power);
+    Value result = select(compare(Predicate::OLT, x, zero), ofNegative, power);
     rewriter.replaceOp(
         op, select(compare(Predicate::OEQ, y, zero), number(1), result));
     return success();

@@ -416,10 +416,9 @@ static Reason checkCaptures(AttentionOpInterface op) {
     if (!shaped || !shaped.hasRank() || shaped.getRank() != 1)
       continue;
     std::string name = getCaptureName(i);
-    for (Reason reason :
-         {checkMemory(name, shaped, /*byCopyEngine=*/false,
-                      /*isWritten=*/false),
-          checkCapturedSize(op, name, shaped)})
+    for (Reason reason : {checkMemory(name, shaped, /*byCopyEngine=*/false,
+                                      /*isWritten=*/false),
+                          checkCapturedSize(op, name, shaped)})
       if (reason)
         return reason;
   }

@@ -67,8 +67,8 @@ static bool staysFinite(Operation *op) {
              arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
              arith::MinNumFOp, arith::SelectOp, arith::SIToFPOp,
              arith::UIToFPOp, math::FmaOp, math::AbsFOp, math::CopySignOp,
-             math::TanhOp, math::SinOp, math::CosOp, math::FloorOp, math::CeilOp,
-             math::TruncOp, math::RoundEvenOp>(op);
+             math::TanhOp, math::SinOp, math::CosOp, math::FloorOp,
+             math::CeilOp, math::TruncOp, math::RoundEvenOp>(op);
 }
 
 bool fa4::ScoreDerivative::isFinite() {

@@ -361,8 +361,7 @@ static Value lowerDirectly(LaneBuilder &b, From op) {
 
 /// Lowers an operation on integers to LLVM's, whose result need not be poison
 /// for any operand. Indices are converted by upstream's patterns.
-template <typename To>
-static Value lowerBits(LaneBuilder &b, Operation *op) {
+template <typename To> static Value lowerBits(LaneBuilder &b, Operation *op) {
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
   if (!element.isSignlessInteger())
     return {};
@@ -396,12 +395,10 @@ Value fa4::tile::lowerLaneMath(LaneBuilder &b, Operation *op) {
       .Case([&](math::RsqrtOp op) {
         return lowerFunction(b, op, callEach<kRsqrt>);
       })
-      .Case([&](math::SinOp op) {
-        return lowerFunction(b, op, buildSine<kSin>);
-      })
-      .Case([&](math::CosOp op) {
-        return lowerFunction(b, op, buildSine<kCos>);
-      })
+      .Case(
+          [&](math::SinOp op) { return lowerFunction(b, op, buildSine<kSin>); })
+      .Case(
+          [&](math::CosOp op) { return lowerFunction(b, op, buildSine<kCos>); })
       .Case([&](math::AbsIOp op) { return lowerBits<LLVM::AbsOp>(b, op); })
       .Case([&](math::CtPopOp op) { return lowerBits<LLVM::CtPopOp>(b, op); })
       .Case([&](math::CountLeadingZerosOp op) {

@@ -75,8 +75,7 @@ void Engine::noteUndefined(const Access &access, const Allocation &memory,
                            uint64_t offset, uint64_t bytes) {
   constexpr uint64_t wordBytes = 4;
   bool reads = launch.options.uninitialised &&
-               (access.kind == AccessKind::Read ||
-                access.kind == AccessKind::Atomic) &&
+               access.kind != AccessKind::Write &&
                !launch.sink.isAllowed("uninitialised");
   for (uint64_t byte = offset; byte < offset + bytes;
        byte = (byte / wordBytes + 1) * wordBytes) {

@@ -671,8 +671,7 @@ llvm::Error Session::prepare(const PrepareOptions &options) {
 
 llvm::Error Session::runWith(
     size_t launch,
-    llvm::function_ref<llvm::Error(Simulator &, const LaunchConfig &)>
-        execute,
+    llvm::function_ref<llvm::Error(Simulator &, const LaunchConfig &)> execute,
     bool isChecked) {
   llvm::Error error = execute(*imageOf[launch]->simulator, configs[launch]);
   // The checker has noted what the launch has written. Without one, everything

@@ -40,9 +40,9 @@ static unsigned versionOfInstruction(StringRef operation, size_t operands) {
   if (root == "min" || root == "max")
     return operands == 4 ? 88 : kFloor;
   if (root == "ld" || root == "st") {
-    bool isWide = has("v8") || has("b256") ||
-                  (has("v4") && (has("b64") || has("f64") || has("u64") ||
-                                 has("s64")));
+    bool isWide =
+        has("v8") || has("b256") ||
+        (has("v4") && (has("b64") || has("f64") || has("u64") || has("s64")));
     return isWide ? 88 : kFloor;
   }
   // Stochastic rounding.
@@ -78,8 +78,7 @@ void fa4::claimLowestVersion(std::string &ptx, StringRef chip) {
   if (begin == StringRef::npos)
     return;
   begin += directive.size();
-  StringRef claimed =
-      StringRef(ptx).substr(begin).take_until(llvm::isSpace);
+  StringRef claimed = StringRef(ptx).substr(begin).take_until(llvm::isSpace);
   auto [major, minor] = claimed.split('.');
   unsigned high, low;
   if (major.getAsInteger(10, high) || minor.getAsInteger(10, low))

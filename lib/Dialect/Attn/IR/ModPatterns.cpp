@@ -10,8 +10,8 @@
 #include "MaskModAnalysis.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Attn/IR/SimplifyMods.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "fa4/Support/PostOrder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
@@ -202,8 +202,7 @@ private:
       return maskMod;
     rewriter.modifyOpInPlace(op, [&] {
       Block &block = maskMod.emplaceBlock();
-      for (BlockArgument each :
-           op.getScoreMod().getArguments().drop_front())
+      for (BlockArgument each : op.getScoreMod().getArguments().drop_front())
         block.addArgument(each.getType(), each.getLoc());
       OpBuilder b = OpBuilder::atBlockEnd(&block);
       Value always =
@@ -301,8 +300,7 @@ struct MaskModToMaskAttr
     Value never = arith::ConstantOp::create(rewriter, op.getLoc(),
                                             rewriter.getBoolAttr(false));
     for (const BandConjunct &conjunct : conjuncts)
-      rewriter.modifyOpInPlace(conjunct.use->getOwner(),
-                               [&] {
+      rewriter.modifyOpInPlace(conjunct.use->getOwner(), [&] {
         conjunct.use->set(conjunct.neutral ? always : never);
       });
     rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(mask); });

@@ -397,8 +397,8 @@ static bool hasRule(Operation *op) {
              math::SqrtOp, math::RsqrtOp, math::CbrtOp, math::TanhOp,
              math::SinhOp, math::CoshOp, math::SinOp, math::CosOp, math::TanOp,
              math::AtanOp, math::AsinOp, math::AcosOp>(op) ||
-         isa<math::Atan2Op, math::AcoshOp, math::AsinhOp, math::AtanhOp, math::ErfOp, math::ErfcOp,
-             math::AbsFOp>(op);
+         isa<math::Atan2Op, math::AcoshOp, math::AsinhOp, math::AtanhOp,
+             math::ErfOp, math::ErfcOp, math::AbsFOp>(op);
 }
 
 /// Collects into `active` the values whose derivative may be non-zero. Returns
