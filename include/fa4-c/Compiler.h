@@ -79,24 +79,55 @@ FA4_CAPI_EXPORTED const char *
 fa4CompilationGetReport(const Fa4Compilation *compilation);
 FA4_CAPI_EXPORTED void fa4CompilationDestroy(Fa4Compilation *compilation);
 
-/// An `attn.sdpa` on memrefs without strides. A size that is 0 is left to the
-/// launch, all but the head dim.
+/// A bound of a mask that does not limit.
+#define FA4_NO_BOUND INT64_MIN
+
+typedef enum Fa4MaskAlignment {
+  FA4_BOTTOM_RIGHT = 0, ///< The last query is at the last key.
+  FA4_TOP_LEFT = 1      ///< The first query is at the first key.
+} Fa4MaskAlignment;
+
+/// A key is visible to a query if it is at most `left` in front of the query's
+/// place among the keys, and at most `right` behind it.
+typedef struct Fa4Mask {
+  size_t size;
+  int64_t left, right; ///< FA4_NO_BOUND: no limit. Causal is right = 0.
+  Fa4MaskAlignment alignment;
+} Fa4Mask;
+
+/// An `attn.sdpa`, or its gradient, on memrefs without strides. A size that is
+/// 0 is left to the launch, all but the head dim.
 typedef struct Fa4SdpaSpec {
   size_t size;
   const char *name;   ///< Of the function; null: "sdpa".
   const char *dtype;  ///< An element type of MLIR; null: "bf16".
   const char *layout; ///< bshd, bhsd or sbhd; null: bshd.
-  /// What stands between mask< and >, as "causal, bottom_right"; null: none.
+  /// What stands between mask< and >, as "causal, bottom_right"; null: none, or
+  /// that of `band`.
   const char *mask;
   int64_t batch, queries, keys;
   int64_t queryHeads, keyHeads; ///< If both are 0, the launch decides.
-  int64_t headDim;              ///< In elements, of q, k and v.
+  int64_t headDim;              ///< In elements, of q and k.
   double scale;                 ///< Factor of q.k; 0: 1 / sqrt(headDim).
   bool lse;                     ///< Whether the log-sum-exp is written.
+  int64_t headDimV;             ///< Of v and out; 0: headDim.
+  const Fa4Mask *band;          ///< The mask by value; null: none, or `mask`.
+  /// Further arguments of the function that the regions see as their last ones,
+  /// as "%cap: f32, %slopes: memref<?xf32>"; null: none.
+  const char *captures;
+  /// The regions, as text of MLIR: operations on %s (score_mod only, the
+  /// score), %b, %h, %i, %j (batch, query head, query and key) and the
+  /// captures, up to attn.yield. Null: none.
+  const char *scoreMod, *maskMod;
+  /// The gradient, of q, k and v; `lse` is then an input in any case.
+  bool backward;
+  bool deterministic; ///< Of a gradient: the same bits each time.
 } Fa4SdpaSpec;
 
 /// Writes a spec as the text of a module for fa4Compile, whose function has the
-/// arguments q, k, v, out and, if asked for, lse.
+/// arguments q, k, v, out and, if asked for, lse; that of a gradient q, k, v,
+/// out, dout, lse, dq, dk, dv. Captures come last. A mask, an element type or a
+/// region that is none is an error.
 FA4_CAPI_EXPORTED Fa4Status fa4SdpaSpecPrint(const Fa4SdpaSpec *spec,
                                              char **text, char **message);
 

@@ -13,6 +13,7 @@
 #include "fa4/InitAllDialects.h"
 #include "fa4/Support/RepeatedErrors.h"
 #include "fa4/Support/Tool.h"
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -280,53 +281,187 @@ static std::string printType(ArrayRef<int64_t> sizes, StringRef element) {
   return text + element.str() + ">";
 }
 
-static Failure printSpec(const Fa4SdpaSpec &spec, std::string &text) {
+static Failure checkSizes(const Fa4SdpaSpec &spec) {
   for (auto [name, size] :
        {std::pair("batch", spec.batch), std::pair("queries", spec.queries),
         std::pair("keys", spec.keys), std::pair("queryHeads", spec.queryHeads),
         std::pair("keyHeads", spec.keyHeads),
-        std::pair("headDim", spec.headDim)})
+        std::pair("headDim", spec.headDim),
+        std::pair("headDimV", spec.headDimV)})
     if (size < 0)
       return {FA4_CANNOT_RUN, llvm::formatv("Fa4SdpaSpec.{0} must not be "
                                             "negative, got {1}",
                                             name, size)};
   if (spec.headDim == 0)
     return {FA4_CANNOT_RUN, "Fa4SdpaSpec.headDim must be given"};
+  return {};
+}
+
+/// Parses what has been printed, so that an error is told where the spec is
+/// given and not where it is compiled.
+static Failure checkText(StringRef what,
+                         llvm::function_ref<bool(MLIRContext &)> parse) {
+  MLIRContext context(getRegistry(), MLIRContext::Threading::DISABLED);
+  context.printOpOnDiagnostic(false);
+  Fa4CompileOptions options = {};
+  Diagnostics diagnostics(context, options);
+  if (parse(context))
+    return {};
+  return {FA4_CANNOT_RUN,
+          what + ": " + diagnostics.rejected("does not parse").message};
+}
+
+/// Writes the mask of a spec, with a space in front, if it has one.
+static Failure printMask(const Fa4SdpaSpec &spec, std::string &text) {
+  if (spec.mask && spec.band)
+    return {FA4_CANNOT_RUN, "Fa4SdpaSpec has both mask and band"};
+  std::string mask = textOr(spec.mask, "").str();
+  Fa4Mask band = {0, FA4_NO_BOUND, FA4_NO_BOUND, FA4_BOTTOM_RIGHT};
+  if (spec.band) {
+    Failure failure = readStruct(spec.band, "Fa4Mask", band);
+    if (failure.status != FA4_OK)
+      return failure;
+    if (band.left == FA4_NO_BOUND && band.right == FA4_NO_BOUND)
+      return {};
+    mask = "window";
+    for (auto [name, bound] :
+         {std::pair("left", band.left), std::pair("right", band.right)})
+      if (bound != FA4_NO_BOUND)
+        mask += llvm::formatv(", {0} = {1}", name, bound).str();
+    mask += band.alignment == FA4_TOP_LEFT ? ", top_left" : ", bottom_right";
+  } else if (!spec.mask) {
+    return {};
+  }
+  text = " mask<" + mask + ">";
+  return checkText(spec.band ? "Fa4SdpaSpec.band" : "Fa4SdpaSpec.mask",
+                   [&](MLIRContext &context) {
+                     context.loadDialect<attn::AttnDialect>();
+                     return bool(
+                         parseAttribute("#attn.mask<" + mask + ">", &context));
+                   });
+}
+
+namespace {
+/// The text of the operation of a spec.
+class SpecPrinter {
+public:
+  SpecPrinter(const Fa4SdpaSpec &spec, attn::Layout layout)
+      : spec(spec), layout(layout), order(attn::getDimOrder(layout)) {
+    int64_t dimV = spec.headDimV ? spec.headDimV : spec.headDim;
+    q = printType(spec.queries, spec.queryHeads, spec.headDim);
+    k = printType(spec.keys, spec.keyHeads, spec.headDim);
+    v = printType(spec.keys, spec.keyHeads, dimV);
+    out = printType(spec.queries, spec.queryHeads, dimV);
+    lse = ::printType({spec.batch, spec.queryHeads, spec.queries}, "f32");
+    StringRef list = textOr(spec.captures, "");
+    for (StringRef each : llvm::split(list, ',')) {
+      auto [name, type] = each.split(':');
+      if (list.trim().empty())
+        break;
+      captureNames += (captureNames.empty() ? "" : ", ") + name.trim().str();
+      captureTypes += (captureTypes.empty() ? "" : ", ") + type.trim().str();
+    }
+  }
+
+  std::string print(StringRef mask) const;
+
+private:
+  std::string printType(int64_t length, int64_t heads, int64_t dim) const {
+    int64_t sizes[4] = {};
+    sizes[*order.batch] = spec.batch;
+    sizes[order.seq] = length;
+    sizes[order.head] = heads;
+    sizes[order.dim] = dim;
+    return ::printType(sizes, textOr(spec.dtype, "bf16"));
+  }
+  std::string printArguments() const;
+  /// What the forward op and its gradient share: layout to captures.
+  std::string printAttributes(StringRef mask) const;
+  std::string printRegion(StringRef name, StringRef first,
+                          const char *body) const;
+
+  const Fa4SdpaSpec &spec;
+  attn::Layout layout;
+  attn::DimOrder order;
+  std::string q, k, v, out, lse, captureNames, captureTypes;
+};
+} // namespace
+
+std::string SpecPrinter::printArguments() const {
+  std::string text =
+      llvm::formatv("%q: {0}, %k: {1}, %v: {2}, %out: {3}", q, k, v, out);
+  if (spec.backward)
+    text += llvm::formatv(", %dout: {0}, %lse: {1}, %dq: {2}, %dk: {3}, "
+                          "%dv: {4}",
+                          out, lse, q, k, v)
+                .str();
+  else if (spec.lse)
+    text += ", %lse: " + lse;
+  if (spec.captures)
+    text += ", " + std::string(spec.captures);
+  return text;
+}
+
+std::string SpecPrinter::printAttributes(StringRef mask) const {
+  std::string text =
+      llvm::formatv(" layout<{0}>{1}", attn::stringifyLayout(layout), mask);
+  llvm::raw_string_ostream os(text);
+  if (spec.scale != 0)
+    os << " scale(" << llvm::format("%.17e", spec.scale) << ")";
+  if (spec.backward && spec.deterministic)
+    os << " deterministic";
+  if (!captureNames.empty())
+    os << " captures(" << captureNames << " : " << captureTypes << ")";
+  return text;
+}
+
+std::string SpecPrinter::printRegion(StringRef name, StringRef first,
+                                     const char *body) const {
+  if (!body)
+    return "";
+  std::string more =
+      spec.captures ? ", " + std::string(spec.captures) : std::string();
+  return llvm::formatv("\n    {0}({1}%b: index, %h: index, %i: index, %j: "
+                       "index{2}) {{\n{3}\n    }",
+                       name, first, more, body);
+}
+
+std::string SpecPrinter::print(StringRef mask) const {
+  std::string text = llvm::formatv("func.func @{0}({1}) {{\n",
+                                   textOr(spec.name, "sdpa"), printArguments());
+  llvm::raw_string_ostream os(text);
+  if (spec.backward)
+    os << "  attn.sdpa_backward %q, %k, %v out(%out) dout(%dout) lse(%lse)"
+       << printAttributes(mask) << " outs(%dq, %dk, %dv : " << q << ", " << k
+       << ", " << v << ") : " << q << ", " << k << ", " << v << ", " << out
+       << ", " << out << ", " << lse;
+  else
+    os << "  attn.sdpa %q, %k, %v" << printAttributes(mask) << " outs(%out"
+       << (spec.lse ? ", %lse" : "") << " : " << out
+       << (spec.lse ? ", " + lse : "") << ") : " << q << ", " << k << ", " << v;
+  os << printRegion("score_mod", "%s: f32, ", spec.scoreMod)
+     << printRegion("mask_mod", "", spec.maskMod) << "\n  return\n}\n";
+  return text;
+}
+
+static Failure printSpec(const Fa4SdpaSpec &spec, std::string &text) {
+  Failure failure = checkSizes(spec);
+  if (failure.status != FA4_OK)
+    return failure;
   StringRef layoutName = textOr(spec.layout, "bshd");
   std::optional<attn::Layout> layout = attn::symbolizeLayout(layoutName);
   if (!layout || attn::getDimOrder(*layout).isPacked())
     return {FA4_CANNOT_RUN, "Fa4SdpaSpec.layout must be bshd, bhsd or sbhd, "
                             "got '" +
                                 layoutName + "'"};
-  attn::DimOrder order = attn::getDimOrder(*layout);
-  StringRef element = textOr(spec.dtype, "bf16");
-  auto type = [&](int64_t length, int64_t heads) {
-    int64_t sizes[4] = {};
-    sizes[*order.batch] = spec.batch;
-    sizes[order.seq] = length;
-    sizes[order.head] = heads;
-    sizes[order.dim] = spec.headDim;
-    return printType(sizes, element);
-  };
-  std::string q = type(spec.queries, spec.queryHeads),
-              k = type(spec.keys, spec.keyHeads),
-              lse =
-                  printType({spec.batch, spec.queryHeads, spec.queries}, "f32");
-  StringRef lseName = spec.lse ? ", %lse" : "";
-  std::string lseType = spec.lse ? ", " + lse : "";
-  std::string mask =
-      spec.mask ? (" mask<" + StringRef(spec.mask) + ">").str() : "";
-  std::string scale;
-  if (spec.scale != 0)
-    llvm::raw_string_ostream(scale)
-        << " scale(" << llvm::format("%.17e", spec.scale) << ")";
-  text = llvm::formatv(
-      "func.func @{0}(%q: {1}, %k: {2}, %v: {2}, %out: {1}{3}{4}) {{\n"
-      "  attn.sdpa %q, %k, %v layout<{5}>{6}{7} outs(%out{8} : {1}{9}) : {1}, "
-      "{2}, {2}\n  return\n}\n",
-      textOr(spec.name, "sdpa"), q, k, spec.lse ? ", %lse: " : "",
-      spec.lse ? lse : "", layoutName, mask, scale, lseName, lseType);
-  return {};
+  std::string mask;
+  failure = printMask(spec, mask);
+  if (failure.status != FA4_OK)
+    return failure;
+  text = SpecPrinter(spec, *layout).print(mask);
+  return checkText("Fa4SdpaSpec", [&](MLIRContext &context) {
+    return bool(parseSourceString<ModuleOp>(text, ParserConfig(&context), "-"));
+  });
 }
 
 Fa4Status fa4SdpaSpecPrint(const Fa4SdpaSpec *spec, char **text,

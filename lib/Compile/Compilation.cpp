@@ -167,6 +167,55 @@ static std::pair<StringRef, StringRef> getFirstLevel(tile::KernelOp kernel) {
   return {"tile", "nothing of later levels"};
 }
 
+/// Whether an operation computes the same of more than two elements, which a
+/// thread does in parts.
+static bool isOnManyColumns(Operation *op) {
+  if (!OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() == 0)
+    return false;
+  auto vector = dyn_cast<VectorType>(op->getResult(0).getType());
+  return vector && vector.getNumElements() > 2;
+}
+
+/// The last level at which a kernel can look like this, and what of it says
+/// so; the last level of all if nothing does.
+static std::pair<StringRef, StringRef> getLastLevel(tile::KernelOp kernel) {
+  if (kernel.getBody().getOps<tile::RoleOp>().empty())
+    return {"assign-work", "no roles"};
+  auto channels = kernel.getBody().getOps<tile::ChannelOp>();
+  if (!channels.empty() && llvm::none_of(channels, [](tile::ChannelOp op) {
+        return op.getOffset().has_value();
+      }))
+    return {"share-buffers", "channels without a place in memory"};
+  bool isWide = kernel
+                    .walk([](Operation *op) {
+                      return isOnManyColumns(op) ? WalkResult::interrupt()
+                                                 : WalkResult::advance();
+                    })
+                    .wasInterrupted();
+  if (!isWide)
+    return {getKernelLevels().back().name, ""};
+  if (getFirstLevel(kernel).first == "distribute")
+    return {"distribute", "operations on more columns than two"};
+  return {"split-loop", "operations on tiles"};
+}
+
+/// Checks that a kernel has been through the levels up to that at which it
+/// enters, and no further.
+static LogicalResult checkLevel(tile::KernelOp kernel, unsigned from) {
+  StringRef name = getKernelLevels()[from].name;
+  auto [first, why] = getFirstLevel(kernel);
+  if (from < *findKernelLevel(first))
+    return kernel.emitError("has ")
+           << why << " already, as from the level '" << first
+           << "' on: --from=" << name << " would plan it again";
+  auto [last, lack] = getLastLevel(kernel);
+  if (from > *findKernelLevel(last))
+    return kernel.emitError("has ")
+           << lack << ", as up to the level '" << last << "': --from=" << name
+           << " would leave out the levels behind it";
+  return success();
+}
+
 /// Checks that the input fits the level at which it enters: a kernel that has
 /// roles already must not be planned again.
 static LogicalResult checkStart(ModuleOp module,
@@ -176,16 +225,12 @@ static LogicalResult checkStart(ModuleOp module,
       *options.from + 1 < getKernelLevels().size())
     return module.emitError("no tile.kernel, which a file of the level '")
            << getKernelLevels()[*options.from].name << "' has";
-  for (tile::KernelOp kernel : kernels) {
-    auto [level, why] = getFirstLevel(kernel);
-    if (options.from && *options.from < *findKernelLevel(level))
-      return kernel.emitError("has ")
-             << why << " already, as from the level '" << level
-             << "' on: --from=" << getKernelLevels()[*options.from].name
-             << " would plan it again";
-  }
-  if (options.from)
+  if (options.from) {
+    for (tile::KernelOp kernel : kernels)
+      if (failed(checkLevel(kernel, *options.from)))
+        return failure();
     return success();
+  }
   for (tile::KernelOp kernel : kernels)
     if (!kernel.getBody().getOps<tile::RoleOp>().empty())
       return kernel.emitError(
@@ -267,8 +312,8 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
       return failure();
     first = levels.size() - 1;
   }
-  if (failed(checkLevels(module, options, first)) ||
-      failed(checkStart(module, options)))
+  if (failed(checkStart(module, options)) ||
+      failed(checkLevels(module, options, first)))
     return failure();
   PairPlans pairs;
   for (unsigned i = first; i <= lastLevel(options); ++i) {
@@ -565,7 +610,7 @@ stopEarly(ModuleOp module, std::vector<std::pair<StringRef, std::string>> &ir,
           const RunReport &report, OutputFiles &files) {
   auto kernels = module.getOps<tile::KernelOp>();
   if (kernels.empty()) {
-    module.emitError("no kernel: no attention op, and no tile.kernel");
+    module.emitError("no attention op and no tile.kernel");
     return failure();
   }
   tile::KernelOp first = *kernels.begin();

@@ -176,8 +176,8 @@ std::optional<std::string> KernelOptions::check() const {
   if (!llvm::is_contained({"auto", "on", "off"}, llvm::StringRef(pairs)))
     return llvm::formatv("pairs must be auto, on or off, got '{0}'", pairs);
   if (expFraction != -1 && !(expFraction >= 0 && expFraction <= 1))
-    return llvm::formatv("exp-fraction must be from 0 to 1, or -1 for one that "
-                         "is computed, got {0}",
+    return llvm::formatv("exp-fraction must be from 0 to 0.75 (in rows of 128 "
+                         "columns), or -1 for one that is computed, got {0}",
                          llvm::format("%g", expFraction));
   return std::nullopt;
 }

@@ -60,6 +60,63 @@ static char *printSpec(const char *mask) {
   return text;
 }
 
+static Fa4Compilation *compile(const char *text, const char *emit);
+
+/// The PTX of a spec.
+static Fa4Compilation *compileSpec(const Fa4SdpaSpec *spec) {
+  char *text, *message;
+  check(fa4SdpaSpecPrint(spec, &text, &message), message);
+  Fa4Compilation *compilation = compile(text, "ptx");
+  fa4FreeText(text);
+  return compilation;
+}
+
+/// A causal mask as text, by value and as a region are the same kernel.
+static void testMasks(void) {
+  Fa4SdpaSpec spec = {.size = sizeof(spec)};
+  spec.headDim = kDim;
+  spec.mask = "causal, top_left";
+  Fa4Compilation *first = compileSpec(&spec);
+  Fa4Mask band = {sizeof(band), FA4_NO_BOUND, 0, FA4_TOP_LEFT};
+  spec.mask = NULL;
+  spec.band = &band;
+  Fa4Compilation *second = compileSpec(&spec);
+  spec.band = NULL;
+  spec.maskMod = "%r = arith.cmpi sge, %i, %j : index\nattn.yield %r : i1";
+  Fa4Compilation *third = compileSpec(&spec);
+  const char *ptx = fa4CompilationFindArtefact(first, ".ptx").data;
+  printf("masks: %s, %s\n",
+         strcmp(ptx, fa4CompilationFindArtefact(second, ".ptx").data)
+             ? "other"
+             : "the same",
+         strcmp(ptx, fa4CompilationFindArtefact(third, ".ptx").data)
+             ? "other"
+             : "the same");
+  fa4CompilationDestroy(first);
+  fa4CompilationDestroy(second);
+  fa4CompilationDestroy(third);
+}
+
+/// A gradient with another head dim of v, and a score_mod with captures.
+static void testGradientSpec(void) {
+  Fa4SdpaSpec spec = {.size = sizeof(spec)};
+  spec.headDim = 64;
+  spec.headDimV = 32;
+  spec.captures = "%cap: f32, %slopes: memref<?xf32>";
+  spec.scoreMod = "%x = memref.load %slopes[%h] : memref<?xf32>\n"
+                  "%y = arith.mulf %x, %cap : f32\n"
+                  "%r = arith.addf %s, %y : f32\nattn.yield %r : f32";
+  spec.backward = spec.deterministic = true;
+  char *text, *message;
+  check(fa4SdpaSpecPrint(&spec, &text, &message), message);
+  printf("%s", text);
+  Fa4Compilation *compilation = compile(text, "tile");
+  printf("gradient: %s\n",
+         fa4CompilationFindArtefact(compilation, ".tile.mlir").name);
+  fa4CompilationDestroy(compilation);
+  fa4FreeText(text);
+}
+
 static Fa4Compilation *compile(const char *text, const char *emit) {
   Fa4CompileOptions options = {.size = sizeof(options)};
   options.emit = emit;
@@ -232,6 +289,20 @@ static void testCompileErrors(void) {
   spec.batch = 0;
   spec.layout = "thd";
   show("layout", fa4SdpaSpecPrint(&spec, &text, &message), message);
+  spec.layout = NULL;
+  spec.mask = "caudal";
+  show("mask", fa4SdpaSpecPrint(&spec, &text, &message), message);
+  Fa4Mask band = {sizeof(band), -3, 1, FA4_TOP_LEFT};
+  spec.band = &band;
+  show("two masks", fa4SdpaSpecPrint(&spec, &text, &message), message);
+  spec.mask = NULL;
+  show("band", fa4SdpaSpecPrint(&spec, &text, &message), message);
+  spec.band = NULL;
+  spec.maskMod = "attn.yield %nothing : i1";
+  show("region", fa4SdpaSpecPrint(&spec, &text, &message), message);
+  spec.maskMod = NULL;
+  spec.dtype = "b16";
+  show("dtype", fa4SdpaSpecPrint(&spec, &text, &message), message);
   assert(!text);
 }
 
@@ -317,6 +388,8 @@ static void testThreads(void) {
 int main(void) {
   printf("version: %s\n", fa4Version());
   testKernel();
+  testMasks();
+  testGradientSpec();
   testCompileErrors();
   testSimulatorErrors();
   testThreads();

@@ -8,7 +8,7 @@
 // RUN: not fa4-opt %s --pass-pipeline="builtin.module(attn-to-nvvm{rescale-threshold=inf})" 2>&1 | FileCheck %s --check-prefix=THRESHOLD
 // THRESHOLD: attn-to-nvvm: rescale-threshold must be a finite number that is not negative, got inf
 // RUN: not fa4-opt %s --attn-to-nvvm=exp-fraction=-7 2>&1 | FileCheck %s --check-prefix=FRACTION
-// FRACTION: attn-to-nvvm: exp-fraction must be from 0 to 1, or -1 for one that is computed, got -7
+// FRACTION: attn-to-nvvm: exp-fraction must be from 0 to 0.75 (in rows of 128 columns), or -1 for one that is computed, got -7
 //
 // What depends on the kernel is the passes' error, on the op.
 // RUN: not fa4-opt %s --attn-to-nvvm=rescale-threshold=20 2>&1 | FileCheck %s --check-prefix=F16 --implicit-check-not=error:

@@ -45,7 +45,7 @@ OF_SCORES = {
     "log10": ("math.log10 %g : f32", lambda s, u, g: np.log10(g)),
     "powf": ("math.powf %s, %three : f32", lambda s, u, g: s**3),
     "powf of a number": ("math.powf %g, %s : f32", lambda s, u, g: g**s),
-    "round": ("math.round %s : f32", lambda s, u, g: np.copysign(np.floor(np.abs(s) + 0.5), s)),
+    "round_": ("math.round %s : f32", lambda s, u, g: np.copysign(np.floor(np.abs(s) + 0.5), s)),
     "clampf": ("math.clampf %s to [%low, %one] : f32", lambda s, u, g: np.clip(s, -0.5, 1)),
 }
 # Of the positions %i of a query and %j of a key.

@@ -19,7 +19,7 @@
 // RUN: not fa4-compile %s --from=schedule --emit=allocate -o %t/refused 2>&1 | FileCheck %s --check-prefix=FROM
 // FROM: error: no tile.kernel, which a file of the level 'schedule' has
 // RUN: echo 'module {}' | not fa4-compile - --emit=tile -o %t/refused 2>&1 | FileCheck %s --check-prefix=EMPTY
-// EMPTY: error: no kernel: no llvm.func with a body has the attribute 'nvvm.kernel'
+// EMPTY: error: no attention op, no tile.kernel and no kernel of the LLVM dialect, which is an llvm.func with a body and the attribute 'nvvm.kernel'
 
 func.func @f(%q: tensor<?x?x4x128xbf16>, %k: tensor<?x?x4x128xbf16>, %v: tensor<?x?x4x128xbf16>)
     -> tensor<?x?x4x128xbf16> {

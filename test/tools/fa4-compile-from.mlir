@@ -9,6 +9,16 @@
 // PLACED: error: has channels that have a place in memory already, as from the level 'allocate' on: --from=schedule would plan it again
 // RUN: not fa4-compile %t/from_kernel.distribute.mlir --from=split-exp -o - 2>&1 | FileCheck %s --check-prefix=LANES --implicit-check-not=error:
 // LANES: error: has accesses of single threads already, as from the level 'distribute' on: --from=split-exp would plan it again
+//
+// Before its level, it would meet passes that count on those in between.
+// RUN: not fa4-compile %t/from_kernel.distribute.mlir --from=unroll -o - 2>&1 | FileCheck %s --check-prefix=WIDE --implicit-check-not=error:
+// WIDE: error: has operations on more columns than two, as up to the level 'distribute': --from=unroll would leave out the levels behind it
+// RUN: not fa4-compile %t/from_kernel.allocate.mlir --from=distribute -o - 2>&1 | FileCheck %s --check-prefix=TILES --implicit-check-not=error:
+// TILES: error: has operations on tiles, as up to the level 'split-loop': --from=distribute would leave out the levels behind it
+// RUN: not fa4-compile %t/from_kernel.schedule.mlir --from=allocate -o - 2>&1 | FileCheck %s --check-prefix=UNPLACED --implicit-check-not=error:
+// UNPLACED: error: has channels without a place in memory, as up to the level 'share-buffers': --from=allocate would leave out the levels behind it
+// RUN: not fa4-compile %s --from=tile --emit=tile -o - 2>&1 | FileCheck %s --check-prefix=OPS --implicit-check-not=error:
+// OPS: error: no tile.kernel, which a file of the level 'tile' has
 // RUN: fa4-compile %t/from_kernel.schedule.mlir --from=schedule -o - | FileCheck %s --check-prefix=PTX
 // PTX: .entry from_kernel
 //

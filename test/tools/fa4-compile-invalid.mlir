@@ -23,7 +23,7 @@
 // RUN: not fa4-compile kernel.mlir -o out --exp-fraction=nan 2>&1 | FileCheck %s --check-prefix=FRACTION -DGOT=nan
 // RUN: not fa4-compile kernel.mlir -o out --exp-fraction=-7 2>&1 | FileCheck %s --check-prefix=FRACTION -DGOT=-7
 // RUN: not fa4-compile kernel.mlir -o out --exp-fraction=1.5 2>&1 | FileCheck %s --check-prefix=FRACTION -DGOT=1.5
-// FRACTION: fa4-compile: error: --exp-fraction must be from 0 to 1, or -1 for one that is computed, got [[GOT]]{{$}}
+// FRACTION: fa4-compile: error: --exp-fraction must be from 0 to 0.75 (in rows of 128 columns), or -1 for one that is computed, got [[GOT]]{{$}}
 // A full disk behind standard output, which LLVM would call its own error.
 // RUN: not fa4-compile kernel.mlir -o - 2>&1 >/dev/full | FileCheck %s --check-prefix=FULL --implicit-check-not=LLVM
 // FULL: fa4-compile: error: cannot write the output: No space left on device
@@ -49,7 +49,7 @@
 // PTX: .entry kernel
 //
 // RUN: not fa4-compile no-kernel.mlir -o out 2>&1 | FileCheck %s --check-prefix=NO-KERNEL --implicit-check-not=error:
-// NO-KERNEL: error: no kernel: no llvm.func with a body has the attribute 'nvvm.kernel'
+// NO-KERNEL: error: no attention op, no tile.kernel and no kernel of the LLVM dialect, which is an llvm.func with a body and the attribute 'nvvm.kernel'
 // Kernels of a module without a name are in a file each.
 // RUN: fa4-compile two.mlir -o two && ls two/a.ptx two/b.ptx
 // RUN: not fa4-compile two.mlir -o - 2>&1 | FileCheck %s --check-prefix=SEVERAL

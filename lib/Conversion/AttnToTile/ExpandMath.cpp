@@ -39,6 +39,18 @@ struct ExpandLog10 : OpRewritePattern<math::Log10Op> {
   }
 };
 
+/// Upstream's expansion takes its bounds for each other.
+struct ExpandClampF : OpRewritePattern<math::ClampFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::ClampFOp op,
+                                PatternRewriter &b) const override {
+    Value atLeast =
+        arith::MaximumFOp::create(b, op.getLoc(), op.getValue(), op.getMin());
+    b.replaceOpWithNewOp<arith::MinimumFOp>(op, atLeast, op.getMax());
+    return success();
+  }
+};
+
 /// Replaces sincos(x) by sin(x) and cos(x).
 struct ExpandSincos : OpRewritePattern<math::SincosOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -71,6 +83,31 @@ struct ExpandClass : OpRewritePattern<Op> {
       result = arith::AndIOp::create(b, loc, result, isLarge);
     }
     b.replaceOp(op, result);
+    return success();
+  }
+};
+
+/// Replaces round(x) by the number without its fraction, and one further from
+/// zero where the fraction is at least a half. Upstream goes by way of integers
+/// of 64 bits.
+struct ExpandRound : OpRewritePattern<math::RoundOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::RoundOp op,
+                                PatternRewriter &rewriter) const override {
+    Value x = op.getOperand();
+    if (!x.getType().isF32())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value one =
+        math::CopySignOp::create(b, constant(rewriter, op.getLoc(), 1), x);
+    Value whole = math::TruncOp::create(b, x);
+    Value fraction =
+        math::AbsFOp::create(b, arith::SubFOp::create(b, x, whole));
+    Value isFar = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, fraction,
+                                        constant(rewriter, op.getLoc(), 0.5));
+    Value next = arith::AddFOp::create(b, whole, one);
+    Value rounded = arith::SelectOp::create(b, isFar, next, whole);
+    rewriter.replaceOp(op, rounded);
     return success();
   }
 };
@@ -141,11 +178,10 @@ static FrozenRewritePatternSet getPatterns(MLIRContext *context) {
   using Predicate = arith::CmpFPredicate;
   RewritePatternSet patterns(context);
   math::populateExpansionPatterns(
-      patterns,
-      {"tan", "sinh", "cosh", "asinh", "acosh", "atanh", "round", "clampf"});
+      patterns, {"tan", "sinh", "cosh", "asinh", "acosh", "atanh"});
   // Powers with constant exponents are products.
   populateMathAlgebraicSimplificationPatterns(patterns);
-  patterns.add<ExpandLog10, ExpandSincos, ExpandPowF,
+  patterns.add<ExpandClampF, ExpandLog10, ExpandSincos, ExpandPowF, ExpandRound,
                ExpandClass<math::IsNaNOp, Predicate::UNO>,
                ExpandClass<math::IsInfOp, Predicate::OEQ>,
                ExpandClass<math::IsFiniteOp, Predicate::OLT>,

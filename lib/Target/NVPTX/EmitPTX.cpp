@@ -312,7 +312,8 @@ FailureOr<SmallVector<LLVM::LLVMFuncOp>> fa4::findKernels(ModuleOp module) {
       kernels.push_back(function);
   if (kernels.empty())
     return module.emitError()
-           << "no kernel: no llvm.func with a body has the attribute '"
+           << "no attention op, no tile.kernel and no kernel of the LLVM "
+              "dialect, which is an llvm.func with a body and the attribute '"
            << NVVM::NVVMDialect::getKernelFuncAttrName() << "'";
   return kernels;
 }

@@ -8,7 +8,7 @@
 // RUN: not fa4-opt %s --tile-split-exp=fraction=nan --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=FRACTION -DGOT=nan
 // RUN: not fa4-opt %s --tile-split-exp=fraction=-7 --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=FRACTION -DGOT=-7
 // RUN: not fa4-opt %s --tile-split-exp=fraction=inf --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=FRACTION -DGOT=inf
-// FRACTION: error: tile-split-exp: the fraction must be from 0 to 1, or -1 for one that is computed; got [[GOT]]{{$}}
+// FRACTION: error: tile-split-exp: the fraction must be from 0 to 0.75 (in rows of 128 columns), or -1 for one that is computed; got [[GOT]]{{$}}
 // RUN: not fa4-opt %s --tile-split-exp=pairs-per-fragment=-2 --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=PAIRS -DGOT=-2
 // RUN: not fa4-opt %s --tile-split-exp=pairs-per-fragment=17 --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=PAIRS -DGOT=17
 // PAIRS: error: tile-split-exp: pairs-per-fragment must be from 0 to 16, or -1 for a number that is computed; got [[GOT]]{{$}}

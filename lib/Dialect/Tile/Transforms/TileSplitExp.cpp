@@ -74,9 +74,10 @@ private:
 LogicalResult TileSplitExp::checkOptions() {
   // This also refuses NaN, for which all comparisons are false.
   if (fraction != -1 && !(fraction >= 0 && fraction <= 1))
-    return getOperation()->emitError(
-               "tile-split-exp: the fraction must be from 0 to 1, or -1 for "
-               "one that is computed; got ")
+    return getOperation()->emitError("tile-split-exp: the fraction must be "
+                                     "from 0 to 0.75 (in rows of "
+                                     "128 columns), or -1 for "
+                                     "one that is computed; got ")
            << llvm::formatv("{0}", llvm::format("%g", fraction.getValue()))
                   .str();
   constexpr int64_t most = kExpFragmentColumns / 2;
