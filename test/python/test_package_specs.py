@@ -161,3 +161,19 @@ def test_slopes_have_kernels(rng):
     found, expected = fa4.compile(backward, verify=False).simulate(**call, check=True), backward.reference(**call)
     for name in ("dq", "dk", "dv"):
         assert error_of(found[name], getattr(expected, name)) < 5e-2
+
+
+@pytest.mark.parametrize("mask, mod", [
+    (dict(right=0), dict(mask_mod=lambda b, h, q, k: q >= k)),
+    (dict(right=0), dict(score_mod=lambda s, b, h, q, k: fa4.math.where(q >= k, s, -float("inf")))),
+    (dict(left=100, right=0), dict(mask_mod=lambda b, h, q, k: (q >= k) & (q - k <= 100))),
+    (dict(left=100, right=100), dict(mask_mod=lambda b, h, q, k: fa4.math.abs(q - k) <= 100)),
+])  # fmt: skip
+@pytest.mark.parametrize("of_gradient", [False, True])
+def test_a_mask_mod_is_the_kernel_of_its_mask(mask, mod, of_gradient):
+    """Whatever was run before: blocks of keys are skipped by both."""
+    def ptx(**form):
+        spec = fa4.sdpa(q="B S 2 64", k="B S 2 64", name="f", **form)
+        return fa4.compile(spec.backward() if of_gradient else spec, verify=False).modules
+
+    assert ptx(**mod) == ptx(mask=fa4.Mask(**mask, align="top_left"))
