@@ -334,19 +334,6 @@ static Reason checkSizes(StringRef name, Type type) {
   return std::nullopt;
 }
 
-/// Heads and sequences are along y and z of the grid; see attn-to-tile.
-static Reason checkGrid(AttentionOpInterface op) {
-  DimOrder order = getDimOrder(op.getLayout());
-  auto q = cast<ShapedType>(op.getQ().getType());
-  std::tuple<int64_t, int64_t, StringRef> axes[] = {
-      {q.getDimSize(order.head), kMaxGrid[1], "heads"},
-      {order.batch ? q.getDimSize(*order.batch) : 1, kMaxGrid[2], "sequences"}};
-  for (auto [size, most, what] : axes)
-    if (!ShapedType::isDynamic(size) && size > most)
-      return llvm::formatv("{0} {1}: a grid has at most {2}", size, what, most);
-  return std::nullopt;
-}
-
 /// How the data is laid out in memory; `byCopyEngine` where the copy engine
 /// reads or writes it, `isWritten` where it is a destination.
 static Reason checkMemory(StringRef name, Type type, bool byCopyEngine,
@@ -432,7 +419,7 @@ static Reason checkOperands(AttentionOpInterface op) {
     if (Reason reason = checkMemory(each.name, each.type, each.byCopyEngine,
                                     each.isWritten))
       return reason;
-  return checkGrid(op);
+  return std::nullopt;
 }
 
 /// An operation of a region becomes instructions for each column of a row: more

@@ -380,22 +380,6 @@ func.func @queries(%q: memref<1x4294967297x1x64xbf16>, %k: memref<1x64x1x64xbf16
 
 // -----
 
-func.func @heads(%q: memref<1x64x65536x64xbf16>, %k: memref<1x64x1x64xbf16>, %v: memref<1x64x1x64xbf16>, %o: memref<1x64x65536x64xbf16>) {
-  // expected-error @+1 {{not supported on sm_100a: 65536 heads: a grid has at most 65535}}
-  attn.sdpa %q, %k, %v layout<bshd> outs(%o : memref<1x64x65536x64xbf16>) : memref<1x64x65536x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
-  return
-}
-
-// -----
-
-func.func @sequences(%q: memref<65536x64x1x64xbf16>, %k: memref<65536x64x1x64xbf16>, %v: memref<65536x64x1x64xbf16>, %o: memref<65536x64x1x64xbf16>) {
-  // expected-error @+1 {{not supported on sm_100a: 65536 sequences: a grid has at most 65535}}
-  attn.sdpa %q, %k, %v layout<bshd> outs(%o : memref<65536x64x1x64xbf16>) : memref<65536x64x1x64xbf16>, memref<65536x64x1x64xbf16>, memref<65536x64x1x64xbf16>
-  return
-}
-
-// -----
-
 func.func @no_keys(%q: memref<1x64x1x64xbf16>, %k: memref<1x0x1x64xbf16>, %v: memref<1x0x1x64xbf16>, %o: memref<1x64x1x64xbf16>) {
   // expected-error @+1 {{not supported on sm_100a: 'k' has no elements}}
   attn.sdpa %q, %k, %v layout<bshd> outs(%o : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x0x1x64xbf16>, memref<1x0x1x64xbf16>

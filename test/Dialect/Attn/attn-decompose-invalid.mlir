@@ -99,3 +99,12 @@ func.func @read_elsewhere(%q: !q, %l: !l, %c: tensor<2xf32>) {
     }
   return
 }
+
+// -----
+
+#sparse = #sparse_tensor.encoding<{ map = (a, b, c, d) -> (a : dense, b : dense, c : dense, d : compressed) }>
+func.func @sparse(%q: tensor<1x8x2x16xf16, #sparse>, %k: tensor<1x8x2x16xf16>) -> tensor<1x8x2x16xf16> {
+  // expected-error @+1 {{has a tensor with the encoding #sparse_tensor.encoding<}}
+  %o = attn.sdpa %q, %k, %k layout<bshd> : tensor<1x8x2x16xf16, #sparse>, tensor<1x8x2x16xf16>, tensor<1x8x2x16xf16> -> tensor<1x8x2x16xf16>
+  return %o : tensor<1x8x2x16xf16>
+}

@@ -498,6 +498,22 @@ void AttnDecomposer::insertParts(scf::ForallOp forall, ValueRange parts,
 // Pass
 //===----------------------------------------------------------------------===//
 
+/// Slices and loops over elements are those of dense tensors. Captures are only
+/// read, by the operations of the regions.
+static LogicalResult checkDense(AttentionOpInterface op) {
+  SmallVector<Type> types(op->getResultTypes());
+  for (OpOperand &operand : op->getOpOperands())
+    if (operand.getOperandNumber() < op.getFirstCaptureNumber() ||
+        operand.getOperandNumber() >= op.getFirstInitNumber())
+      types.push_back(operand.get().getType());
+  for (Type type : types)
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      if (Attribute encoding = tensor.getEncoding())
+        return op->emitOpError("has a tensor with the encoding ")
+               << encoding << "; only dense tensors are decomposed";
+  return success();
+}
+
 namespace {
 struct AttnDecompose
     : public fa4::attn::impl::AttnDecomposeBase<AttnDecompose> {
@@ -514,6 +530,8 @@ struct AttnDecompose
     getOperation()->walk([&](AttentionOpInterface op) { ops.push_back(op); });
     IRRewriter rewriter(&getContext());
     for (Operation *op : ops) {
+      if (failed(checkDense(cast<AttentionOpInterface>(op))))
+        return signalPassFailure();
       LogicalResult result =
           isa<SdpaOp>(op)
               ? decomposeSdpa(rewriter, cast<SdpaOp>(op), queryBlock)

@@ -13,6 +13,7 @@
 #include "fa4/Dialect/Tile/Analysis/WorkBalance.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Target/LaunchLimits.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -185,11 +186,25 @@ static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
          keepsStages(*alone, *copy);
 }
 
+/// Whether a launch takes fewer CTAs along an axis of the grid than the kernel
+/// has work tiles there. All other schedules number them in one dimension.
+static bool exceedsGrid(KernelOp kernel) {
+  for (auto [axis, extent] :
+       llvm::enumerate(kernel.getGrid().getAsRange<ExtentAttr>())) {
+    std::optional<int64_t> size = getStaticSize(extent.getSize());
+    if (size &&
+        llvm::divideCeil(*size, extent.getTile()) > uint64_t(kMaxGrid[axis]))
+      return true;
+  }
+  return false;
+}
+
 /// The schedule for a kernel of which nobody has said it.
 static Schedule chooseSchedule(KernelOp kernel, const WorkBalance &balance) {
   if (findNestedWorkTile(kernel))
     return Schedule::Grid;
-  if (balance.trend != Trend::Constant || takesTurns(kernel))
+  if (balance.trend != Trend::Constant || takesTurns(kernel) ||
+      exceedsGrid(kernel))
     return Schedule::LongestFirst;
   return canPersist(kernel, balance) ? Schedule::Static : Schedule::Grid;
 }
