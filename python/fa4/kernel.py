@@ -41,6 +41,13 @@ class Time:
         return f"{self.seconds * 1e6:.1f} us ({self.cycles:.0f} cycles), {self.teraflops:.0f} TFLOP/s, modelled"
 
 
+def sizes_to_give(manifest: Mapping) -> list[str]:
+    """The sizes of a manifest without a default; a call has them by itself, or by the shapes of its arrays. Strides that nobody gives are
+    those of row-major tensors."""
+    strides = {str(stride) for tensor in manifest["tensors"].values() for stride in tensor.get("strides") or ()}
+    return [name for name, value in (manifest.get("sizes") or {}).items() if value is None and name not in strides]
+
+
 def _strides_in_elements(array) -> tuple[int, ...]:
     """What strides a kernel is to see: those of the array, where the copy engine takes such strides, else those of a copy."""
     size = array.itemsize
@@ -320,7 +327,7 @@ class Kernel:
                 if str(wanted) in sizes:
                     numbers.setdefault(str(wanted), size)
             # The kernel sees the strides of the array, but where a dimension has one element, whose stride means nothing.
-            for stride, size, wanted in zip(_strides_in_elements(array), array.shape, tensors[name].get("strides", ())):
+            for stride, size, wanted in zip(_strides_in_elements(array), array.shape, tensors[name].get("strides") or ()):
                 if str(wanted) in sizes and size > 1:
                     numbers.setdefault(str(wanted), stride)
         self._check_sizes(numbers)
@@ -330,9 +337,7 @@ class Kernel:
 
     def _check_sizes(self, numbers: Mapping):
         """Raises SpecError where a call leaves a size open; strides that nobody gives are those of a row-major tensor."""
-        strides = {str(stride) for tensor in self.manifest["tensors"].values() for stride in tensor.get("strides", ())}
-        sizes = {name: value for name, value in self.manifest.get("sizes", {}).items() if name not in strides}
-        missing = [name for name, value in sizes.items() if value is None and name not in numbers]
+        missing = [name for name in sizes_to_give(self.manifest) if name not in numbers]
         if missing:
             names = self.spec.names_of_sizes() if self.spec else {}
             listed = ", ".join(str(names.get(name, name)) for name in missing)

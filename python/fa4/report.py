@@ -246,7 +246,7 @@ def describe(made: kernel.Kernel, **sizes) -> dict[str, Any]:
         name = ptx.removesuffix(".ptx")
         manifest = made._files[f"{name}.json"].decode()
         about = json.loads(manifest)
-        numbers = {size: sizes.get(size, SIZES.get(size, 1)) for size, value in about.get("sizes", {}).items() if value is None}
+        numbers = {size: sizes.get(size, SIZES.get(size, 1)) for size in kernel.sizes_to_give(about)}
         sections = split_report(text, name)
         roles, channels = read_schedule(sections.get("schedule", []))
         shown: dict[str, Any] = {
