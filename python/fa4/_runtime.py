@@ -250,10 +250,12 @@ class PreparedCall:
     def __init__(self, program: _Program, call: _Call, torch_device):
         self._program, self._call, self._device = program, call, torch_device
         self._handle, message = ctypes.c_void_p(), ctypes.c_void_p()
-        # Memory that nobody looks at stands for workspaces where the call is checked only.
-        arguments = call.with_workspace(256, 2**62) if program.has_workspaces else call.arguments
+        count = call.workspace_bytes(program) if program.has_workspaces else 0
+        memory = _torch_memory(count, stream_of(None, torch_device), torch_device) if count and torch_device is not None else None
+        arguments = call.arguments if memory is None else call.with_workspace(memory.data_ptr(), count)
         _check(program.library.fa4RuntimePrepare(program.handle, arguments, self._handle, message), message)
-        if program.has_workspaces and call.workspace_bytes(program):
+        if count:
+            # It was made to check the call: each launch works in the memory that its stream has then.
             self._destroy()
 
     def launch(self, stream=None):

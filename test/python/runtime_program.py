@@ -79,6 +79,19 @@ def run_record(runtime, folder):
         # The workspace is zeros before each launch.
         want = 1 + np.concatenate([np.zeros(4), times * 2 * np.arange(60)])
         np.testing.assert_array_equal(download(addresses["y"], arrays["y"]), want)
+    # The same from a graph, whose workspace is its own: allocated while the stream is captured.
+    stream, graph, executable = c_void_p(), c_void_p(), c_void_p()
+    call("cuStreamCreate", byref(stream), 1)
+    call("cuStreamBeginCapture_v2", stream, 0)
+    runtime("fa4RuntimeRun", program, byref(runtime.arguments(addresses, arrays)), stream)
+    call("cuStreamEndCapture", stream, byref(graph))
+    call("cuGraphInstantiateWithFlags", byref(executable), graph, 0)
+    call("cuGraphDestroy", graph)
+    call("cuGraphLaunch", executable, stream)
+    call("cuStreamSynchronize", stream)
+    want = 1 + np.concatenate([np.zeros(4), 6 * np.arange(60)])
+    np.testing.assert_array_equal(download(addresses["y"], arrays["y"]), want)
+    call("cuGraphExecDestroy", executable)
     runtime.library.fa4RuntimeUnload(program)
 
 
@@ -121,6 +134,22 @@ def main(library, manifest):
     call("cuGraphLaunch", executable, stream)
     check()
     runtime.library.fa4RuntimeDestroyCall(prepared)
+    call("cuGraphExecDestroy", executable)
+    call("cuGraphDestroy", graph)
+    # Prepared and allocated while a stream is captured for the first time, and launched on another one when others have worked there.
+    other = c_void_p()
+    call("cuStreamCreate", byref(other), 1)
+    call("cuStreamBeginCapture_v2", other, 0)
+    runtime("fa4RuntimeRun", program, byref(arguments), other)
+    call("cuStreamEndCapture", other, byref(graph))
+    call("cuGraphInstantiateWithFlags", byref(executable), graph, 0)
+    call("cuGraphDestroy", graph)
+    runtime("fa4RuntimeRun", program, byref(arguments), other)
+    call("cuStreamSynchronize", other)
+    check()
+    call("cuGraphLaunch", executable, stream)
+    check()
+    call("cuGraphExecDestroy", executable)
     runtime.library.fa4RuntimeUnload(program)
     print("done")
 

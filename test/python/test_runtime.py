@@ -31,5 +31,5 @@ def test_training_step_graph_and_record(tmp_path):
     assert done.returncode == 0 and done.stdout == "done\n", done.stdout + done.stderr
     launches = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     names = [launch["kernel"] for launch in launches]
-    assert names[:4] == ["axpy"] * 4 and names[4:8] == names[8:]
-    assert len(launches) == 12 and not any(launch["findings"] for launch in launches)
+    assert names[:6] == ["axpy"] * 6 and names[6:] == 4 * names[6:10]
+    assert len(launches) == 22 and not any(launch["findings"] for launch in launches)
