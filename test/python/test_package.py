@@ -5,6 +5,7 @@
 
 import ast
 import math
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 import fa4
-from fa4 import _library, cache, kernel, reference, tracing
+from fa4 import _library, cache, cuda_tools, kernel, reference, tracing
 
 PACKAGE = Path(fa4.__file__).parent
 try:
@@ -291,6 +292,21 @@ def test_traced_scores_are_those_of_the_function(rng, name):
     assert np.median(np.abs(result.lse - expected.lse)) < 2e-3
     assert np.abs(result.lse - expected.lse).max() < 3e-2
     assert error_of(result.out, expected.out) < 3e-2
+
+
+@pytest.mark.parametrize("path", ["", os.pathsep, f"{os.pathsep}/nonexistent"])
+def test_tools_are_not_those_of_the_folder_one_stands_in(tmp_path, monkeypatch, path):
+    """Neither as an empty entry of PATH nor in an environment that is there."""
+    for place in (tmp_path / "ptxas", tmp_path / ".venv" / "lib" / "python3.12" / "site-packages" / "nvidia" / "cu13" / "bin" / "ptxas"):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("#!/bin/sh\n")
+        place.chmod(0o755)
+    for name in ("FA4_PTXAS", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "VIRTUAL_ENV", "FA4_VENV"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.chdir(tmp_path)
+    found = cuda_tools.find()
+    assert found is None or os.path.isabs(found) and not found.startswith(str(tmp_path))
 
 
 def test_modules_of_the_wheel_import_no_others():
