@@ -364,6 +364,12 @@ class Value(Recorded):
         a, b = self.trace.pair(*((other, self) if swap else (self, other)))
         if a.type == "f32":
             raise _Refused("&, |, ^, << and >> are for conditions and whole numbers")
+        # torch's and_masks and or_masks begin with a condition that is known.
+        for one, other in ((a, b), (b, a)):
+            if one is self.trace.known.get("arith.constant true") and name in ("andi", "ori"):
+                return other if name == "andi" else one
+            if one is self.trace.known.get("arith.constant false") and name in ("andi", "ori"):
+                return one if name == "andi" else other
         return self.trace.op(f"arith.{name} {a.name}, {b.name} : {a.type}", a.type)
 
     def __and__(self, other):

@@ -242,6 +242,12 @@ def test_equal_operations_are_there_once():
     assert text.count("arith.addf") == 1
 
 
+def test_conditions_that_are_known_are_no_operations():
+    spec = spec_of(mask_mod=lambda b, h, i, j: (True & (i >= j) | False) & True)
+    assert "arith.cmpi" in spec.text and "andi" not in spec.text and "ori" not in spec.text
+    assert "yield %t" in spec_of(mask_mod=lambda b, h, i, j: (i >= j) & False | (i < j)).text
+
+
 def test_threads_trace_at_the_same_time():
     """Each gets the operations of its own function, rows among them."""
 
