@@ -137,6 +137,19 @@ static bool readPair(StringRef text,
   return true;
 }
 
+/// The same for a name of the call, which has one value.
+static bool
+readBinding(StringRef text,
+            std::vector<std::pair<std::string, std::string>> &bindings) {
+  if (!readPair(text, bindings))
+    return false;
+  const auto &added = bindings.back();
+  auto first = llvm::find_if(
+      bindings, [&](const auto &each) { return each.first == added.first; });
+  return &*first == &added || fail("'" + added.first + "' is given twice: " +
+                                   first->second + " and " + added.second);
+}
+
 static bool readAllowed(const InputArgList &args,
                         std::vector<std::string> &allowed) {
   for (const std::string &list : args.getAllArgValues(OPT_allow)) {
@@ -190,7 +203,7 @@ static bool readClockOptions(const InputArgList &args, Options &options) {
     if (args.hasArg(id))
       return fail(args.getLastArg(id)->getSpelling() + " beside --compare");
   for (const std::string &text : args.getAllArgValues(OPT_compared))
-    if (!readPair(text, options.comparedBindings))
+    if (!readBinding(text, options.comparedBindings))
       return false;
   uint64_t launch = 0;
   if (!readNumber(args, OPT_compared_launch, launch))
@@ -207,7 +220,7 @@ static bool readOptions(const InputArgList &args, Options &options) {
     return fail("no manifest; try --help");
   options.manifest = inputs.front();
   for (size_t i = 1; i < inputs.size(); ++i)
-    if (!readPair(inputs[i], options.bindings))
+    if (!readBinding(inputs[i], options.bindings))
       return false;
   for (const std::string &text : args.getAllArgValues(OPT_output))
     if (!readPair(text, options.outputs))
@@ -257,12 +270,7 @@ static bool
 bindNames(Session &session, Options &options,
           llvm::ArrayRef<std::pair<std::string, std::string>> bindings) {
   const std::string &manifest = session.manifest().file;
-  llvm::StringMap<std::string> known;
   for (const auto &[name, value] : bindings) {
-    auto [first, isNew] = known.try_emplace(name, value);
-    if (!isNew)
-      return fail("'" + name + "' is given twice: " + first->second + " and " +
-                  value);
     const TensorSpec *tensor = session.manifest().findTensor(name);
     if (!tensor) {
       std::optional<Number> number = Number::parse(value);
