@@ -140,3 +140,26 @@ def test_kinds_of_numbers():
         return list(KINDS.values())[head](odd).astype(np.float64)
 
     check(len(KINDS), body, modify)
+
+
+def round_bits(x, dropped, mode):
+    """x, f32, without its last bits, in the direction of `mode`."""
+    bits = x.astype(np.float32).view(np.uint32)
+    kept = bits >> dropped << dropped
+    away = (kept != bits) & ((x > 0) if mode == "upward" else (x < 0) if mode == "downward" else False)
+    return (kept + (away.astype(np.uint32) << dropped)).view(np.float32)
+
+
+@pytest.mark.parametrize("mode, element, dropped", [
+    ("toward_zero", "bf16", 16), ("toward_zero", "f16", 13), ("downward", "f16", 13), ("upward", "f16", 13),
+])  # fmt: skip
+def test_rounding_modes(mode, element, dropped):
+    """By 256 times what a score loses, which tells one mode from the others."""
+    body = f"""
+      %many = arith.constant 256.0 : f32
+      %few = arith.truncf %s {mode} : f32 to {element}
+      %back = arith.extf %few : {element} to f32
+      %lost = arith.subf %back, %s : f32
+      %r0 = arith.mulf %lost, %many : f32
+    """
+    check(1, body, lambda head, s, x: 256 * (round_bits(s, dropped, mode) - s))
