@@ -112,6 +112,8 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
         q, k, v = _autocast((q, k, v))
         for name, each in (("q", q), ("k", k), ("v", v)):
             _check_dtype(name, each, spec.dtype)
+            if each.device != q.device:
+                raise SpecError(f"q is on {q.device}, and {name} on {each.device}: the tensors of a call are on one device")
         read = {name: captures[name] for name in tables}
         for name, each in read.items():
             _check_dtype(name, each, spec.captures[name].split()[0])

@@ -117,6 +117,8 @@ def check_dtypes_and_autocast(device):
         refused(fa4.SpecError, f"q has elements of type {dtype}, and the spec's are bf16", attend, *(x.to(dtype) for x in tensors))
     half = [x.detach().to(torch.bfloat16) for x in tensors]
     refused(fa4.SpecError, "k has elements of type torch.float16", attend, half[0], half[1].half(), half[2])
+    if device == "cpu":
+        refused(fa4.SpecError, "q is on cpu, and v on meta", attend, half[0], half[1], half[2].to("meta"))
     with torch.autocast(device, torch.bfloat16):
         out = attend(*tensors)
         near(out, attend(*half), 1e-9)
