@@ -29,7 +29,8 @@ static constexpr StringRef kPipelines[] = {"attn-to-host", "attn-to-llvm",
 static constexpr std::pair<StringRef, StringRef> kHeadings[] = {
     {"Proofs", "verify-protocol verify-outputs"},
     {"Attention ops: where they come from, what they mean, the CPU",
-     "raise-to attn-decompose attn-print attn-to-llvm expand-fp8 clampf"},
+     "import-attention raise-to attn-decompose attn-print attn-to-llvm "
+     "expand-fp8 clampf"},
     {"From an op to a tile program",
      "attn-to subtile pair-ctas lazy-rescale assign-work"},
     {"Roles, channels, schedule and memory",

@@ -131,6 +131,43 @@ def MathExpandClampF : FA4_Pass<"math-expand-clampf"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def ImportAttention : FA4_Pass<"import-attention"> {
+  let summary = "Make attention ops of torch-mlir and IREE linalg, for raise-to-attn";
+  let description = [{
+    Makes `tm_tensor.attention` and `iree_linalg_ext.attention` what they are defined as: two
+    products around a softmax, in linalg, of which `raise-to-attn` makes `attn.sdpa`. Their
+    dialects are not known here: they are read in MLIR's generic form, which `torch-mlir-opt` and `iree-opt`
+    print with `--mlir-print-op-generic`, under `--allow-unregistered-dialect`.
+
+    - `tm_tensor.attention`: `q`, `k`, `v`, a mask of `i1` (true: visible) or of what is added to
+      the scores, and the destination; batches, then rows and elements. The scale is one over
+      the square root of the static number of elements.
+    - `iree_linalg_ext.attention`: `q`, `k`, `v`, the scale, a mask as above, and the destination, with
+      `indexing_maps` that are projected permutations; its region gets a scaled score, and
+      the mask comes behind it.
+
+    Operands must be tensors of floating-point numbers of at most 32 bits. What is not so is an
+    error on the op.
+
+    Before:
+
+    ```mlir
+    %o = "tm_tensor.attention"(%q, %k, %v, %init) <{operandSegmentSizes = array<i32: 3, 1>}>
+      : (tensor<2x6x4xf16>, tensor<2x8x4xf16>, tensor<2x8x4xf16>, tensor<2x6x4xf16>) -> tensor<2x6x4xf16>
+    ```
+
+    After `--import-attention --raise-to-attn`, in short:
+
+    ```mlir
+    %o = attn.sdpa %q4, %k4, %v4 layout<bshd> scale(0.5) : ...
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def RaiseToAttn : FA4_Pass<"raise-to-attn"> {
   let summary = "Find attention in linalg, and make it attn.sdpa";
   let description = [{
