@@ -68,7 +68,7 @@ def binary_of(target):
 # ---------------------------------------------------------------------------
 
 HEAD = "// fa4-opt"
-_PASSES = re.compile(r"(?:--|\b)((?:attn|raise|tile|arith-expand|math-expand|lane-math|verify)-[a-z0-9-]+)")
+_PASSES = re.compile(r"(?:--|\b)((?:attn|import|raise|tile|arith-expand|math-expand|lane-math|verify)-[a-z0-9-]+)")
 # Their files are long, and no pass is tried on them.
 _LEFT_OUT = ("unroll", "nvvm")
 _FORMS = {
@@ -98,7 +98,7 @@ def with_options(passes, names):
     return [
         name
         for name in names
-        if name.split("{")[0] in passes and not name.startswith("attn-to-nvvm{from")
+        if name.split("{")[0].split(",")[-1] in passes and not name.startswith("attn-to-nvvm{from")
     ]
 
 
@@ -169,9 +169,21 @@ def committed(target):
             yield kept
 
 
-def corpora(target):
-    """Returns the corpus folders. New inputs go to the first one."""
-    own = BUILD / "corpus" / target
+def of_pass(folders, name):
+    """Returns a folder with the inputs of these folders for one pass, or for a pipeline with it."""
+    chosen = BUILD / "seeds-of" / name
+    shutil.rmtree(chosen, ignore_errors=True)
+    chosen.mkdir(parents=True)
+    for path in (path for folder in folders for path in folder.iterdir()):
+        head = path.read_bytes().split(b"\n", 1)[0].decode(errors="replace").removeprefix(HEAD)
+        if name in re.split(r"[ ,{]", head):
+            shutil.copyfile(path, chosen / path.name)
+    return chosen
+
+
+def corpora(target, of=None):
+    """Returns the corpus folders. New inputs go to the first one. Those of the target `opt` may be `of` one pass."""
+    own = BUILD / "corpus" / (f"{target}-{of}" if of else target)
     own.mkdir(parents=True, exist_ok=True)
     found = [own, *committed(target)]
     if target == "opt":
@@ -180,7 +192,7 @@ def corpora(target):
             shutil.rmtree(seeds.parent, ignore_errors=True)
             make_seeds(seeds)
         found.append(seeds)
-    return found
+    return [own, of_pass(found[1:], of)] if of else found
 
 
 def _anonymous(info):
@@ -308,11 +320,12 @@ def fuzz(target, words):
     logs.mkdir(exist_ok=True)
     command = [
         binary_of(target), *options(target, failures), f"-max_total_time={words.seconds}",
-        *corpora(target),
+        *corpora(target, words.of),
     ]  # fmt: skip
     started = time.monotonic()
     with open(logs / f"{target}.log", "wb") as log:
-        done = subprocess.run(command, stdout=log, stderr=log, env=environment())
+        only = {"FA4_FUZZ_ONE_PIPELINE": "1"} if words.of else {}
+        done = subprocess.run(command, stdout=log, stderr=log, env=environment() | only)
     run.seconds = round(time.monotonic() - started, 1)
     text = (logs / f"{target}.log").read_text(errors="replace")
     read_log(text, run)
@@ -351,6 +364,7 @@ def parse(words):
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("seconds", type=int, metavar="SECONDS", help="for each target")
     parser.add_argument("--target", action="append", choices=TARGETS, help="only this one")
+    parser.add_argument("--pass", dest="of", metavar="PASS", help="of the target opt, the inputs for this pass only")
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time (default: 1)")
     parser.add_argument("--minimise", type=float, default=60, metavar="SECONDS",
                         help="for each input that fails (default: 60)")  # fmt: skip
@@ -361,6 +375,8 @@ def parse(words):
     options = parser.parse_args(words)
     if options.seconds < 1 or options.jobs < 1:
         parser.error("SECONDS and --jobs are at least 1")
+    if options.of and options.target not in (None, ["opt"]):
+        parser.error("--pass is of the target opt")
     return options
 
 
@@ -377,12 +393,15 @@ def table(runs, ledger):
 
 def main(words=None):
     chosen = parse(words)
-    targets = chosen.target or list(TARGETS)
+    targets = chosen.target or (["opt"] if chosen.of else list(TARGETS))
     try:
         if not chosen.no_build:
             build()
         for target in targets:
             corpora(target)
+        if chosen.of and chosen.of not in {re.split("[,{]", part)[0] for name in pipelines() for part in name.split(",")}:
+            print(f"fuzz: the target opt does not run a pass {chosen.of}", file=sys.stderr)
+            return 2
     except (OSError, ToolNotFoundError, subprocess.CalledProcessError) as error:
         print(f"fuzz: {error}", file=sys.stderr)
         return 2

@@ -196,8 +196,8 @@ Block *ScoreRegionWriter::addBlock(OpBuilder &b, Region &region, bool isScore) {
   captured = block->getArguments().drop_front(first + kNumIndexArgs);
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   dims.assign(tracer.getNumDims(), zero);
-  for (auto [i, position] : llvm::enumerate(
-           ArrayRef<int>{match.batch, match.head, match.query, match.key}))
+  const int positions[] = {match.batch, match.head, match.query, match.key};
+  for (auto [i, position] : llvm::enumerate(positions))
     if (position >= 0)
       dims[position] = block->getArgument(first + i);
   return block;
