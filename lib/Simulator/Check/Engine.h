@@ -541,6 +541,11 @@ private:
   /// the words or bytes that it covers. Otherwise returns false; some of it may
   /// have been recorded then.
   bool readQuietly(Access &access, Shadow &shadow, size_t byte, size_t bytes);
+  /// The same for lanes that read the same words.
+  bool readTogether(Access &access, Shadow &shadow, size_t byte, size_t bytes,
+                    LaneMask mask);
+  bool readsInOnePlace(Access &access, const WarpAccess &event,
+                       OpenShadow &open);
   bool readCells(Access &access, Shadow &shadow, Cell *cells, size_t count);
   void words(Access &access, Shadow &shadow, Cell *words, size_t byte,
              size_t end, uint64_t base);

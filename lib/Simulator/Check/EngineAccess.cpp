@@ -398,6 +398,34 @@ void Engine::accessOther(Access &access, uint32_t address) {
            nullptr, address & sharedOffsetMask);
 }
 
+/// Records a read of all lanes from one address, if that is what it is and
+/// there is nothing to report.
+bool Engine::readsInOnePlace(Access &access, const WarpAccess &event,
+                             OpenShadow &open) {
+  uint64_t address = event.addresses[__builtin_ctz(event.mask)];
+  bool isOne = event.kind == AccessKind::Read;
+  for (unsigned l = 0; l < warpSize; ++l)
+    isOne &= !(event.mask >> l & 1) || event.addresses[l] == address;
+  if (!isOne)
+    return false;
+  if (event.space == MemSpace::Global) {
+    openShadow(open, address);
+    return open.shadow && !launch.info.programmatic &&
+           address + event.bytes <=
+               open.allocation->address + open.allocation->bytes &&
+           readTogether(access, *open.shadow,
+                        address - open.allocation->address, event.bytes,
+                        event.mask);
+  }
+  uint32_t rank = event.warp->cta->rank;
+  Shadow *shadow = shared[rank].get();
+  size_t offset = address & sharedOffsetMask;
+  access.rank = rank;
+  return address >> sharedRankShift == rank && shadow &&
+         offset + event.bytes <= cluster.ctas[rank].shared.size() &&
+         readTogether(access, *shadow, offset, event.bytes, event.mask);
+}
+
 void Engine::access(const WarpAccess &event) {
   if (event.space != MemSpace::Shared && event.space != MemSpace::Global)
     return;
@@ -414,7 +442,8 @@ void Engine::access(const WarpAccess &event) {
                              Proxy::Generic, strong, access.ofCta);
   OpenShadow open;
   access.lane = __builtin_ctz(event.mask);
-  forEachLane(event.mask, [&](unsigned l) {
+  bool isDone = readsInOnePlace(access, event, open);
+  forEachLane(isDone ? 0 : event.mask, [&](unsigned l) {
     turnToLane(access, l);
     access.stamp.component = full(threadOf(state, l));
     access.stamp.step = state.step[l];

@@ -166,6 +166,49 @@ bool Engine::readQuietly(Access &access, Shadow &shadow, size_t byte,
          readCells(access, shadow, first.parts() + inWord, bytes);
 }
 
+/// Whether all of the lanes know the same, and nothing that a lane alone knows.
+static bool knowOnlyCommon(const WarpState &state, LaneMask mask) {
+  bool isCommon = true;
+  forEachLane(mask, [&](unsigned l) {
+    isCommon &= !state.own[l] && state.steps[l].empty();
+  });
+  return isCommon;
+}
+
+bool Engine::readTogether(Access &access, Shadow &shadow, size_t byte,
+                          size_t bytes, LaneMask mask) {
+  constexpr unsigned wordBytes = Shadow::wordBytes;
+  WarpState &state = *access.warp;
+  Cell &block = shadow.block(byte / Shadow::blockBytes);
+  size_t inBlock = byte % Shadow::blockBytes;
+  if (!block.isSplit() || inBlock + bytes > Shadow::blockBytes ||
+      (inBlock | bytes) % wordBytes || !knowOnlyCommon(state, mask))
+    return false;
+  Cell *first = block.parts() + inBlock / wordBytes;
+  Cell *end = first + bytes / wordBytes;
+  uint32_t own = full(state.firstThread);
+  access.lane = __builtin_ctz(mask);
+  for (Cell *cell = first; cell != end; ++cell) {
+    const Stamp &write = cell->write;
+    // What a lane has done itself is in order for it alone.
+    bool isOwn = write.component - own < warpSize;
+    if (cell->isSplit() ||
+        (write.component == 0 ? readsUnwritten(access)
+         : isOwn
+             ? state.common.happened.get(uint16_t(write.component)) < write.step
+             : !isQuietAfter(access, write, 0)))
+      return false;
+  }
+  for (Cell *cell = first; cell != end; ++cell)
+    forEachLane(mask, [&](unsigned l) {
+      access.lane = l;
+      access.stamp.component = own + l;
+      access.stamp.step = state.step[l];
+      addRead(access, shadow, *cell);
+    });
+  return true;
+}
+
 void Engine::cells(Access &access, Shadow &shadow, size_t byte, size_t bytes,
                    uint64_t base) {
   size_t end = byte + bytes;
