@@ -17,6 +17,10 @@
 // TILES: error: has operations on tiles, as up to the level 'split-loop': --from=distribute would leave out the levels behind it
 // RUN: not fa4-compile %t/from_kernel.schedule.mlir --from=allocate -o - 2>&1 | FileCheck %s --check-prefix=UNPLACED --implicit-check-not=error:
 // UNPLACED: error: has channels without a place in memory, as up to the level 'share-buffers': --from=allocate would leave out the levels behind it
+// A pass that rewrites the bounds of loops in each role by itself: what the proof cannot relate is not said to hang.
+// RUN: fa4-compile %s --emit=warp-specialize -o %t
+// RUN: fa4-opt %t/from_kernel.warp-specialize.mlir --arith-expand | not fa4-compile - --from=warp-specialize -o - 2>&1 | FileCheck %s --check-prefix=RELATE
+// RELATE: error: channel {{.*}}: it is not shown that @{{.*}} commits it as often as @{{.*}} waits for that: the passes of their loops are computed in different ways
 // RUN: not fa4-compile %s --from=tile --emit=tile -o - 2>&1 | FileCheck %s --check-prefix=OPS --implicit-check-not=error:
 // OPS: error: no tile.kernel, which a file of the level 'tile' has
 // RUN: fa4-compile %t/from_kernel.schedule.mlir --from=schedule -o - | FileCheck %s --check-prefix=PTX

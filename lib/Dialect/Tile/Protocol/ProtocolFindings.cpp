@@ -10,6 +10,9 @@
 #include "fa4/Dialect/Tile/Protocol/ProtocolNotes.h"
 #include "mlir/IR/Diagnostics.h"
 
+#include <map>
+#include <set>
+
 using namespace mlir;
 using namespace fa4::tile;
 using namespace fa4::tile::proof;
@@ -163,6 +166,28 @@ std::string Verifier::describeBlocked(const Machine &machine,
       .str();
 }
 
+/// Whether the roles of a chain have loops whose numbers of passes are computed
+/// from different unknowns. How they relate is then an assumption of the
+/// proof's case, which may not occur.
+bool Verifier::assumesPasses(const Machine &machine,
+                             ArrayRef<unsigned> chain) const {
+  using Terms = std::map<Unknown, int64_t>;
+  std::map<unsigned, std::set<Terms>> passes;
+  for (unsigned blocked : chain)
+    for (unsigned role : {blocked, culprit(machine, blocked)})
+      passes[role];
+  for (const ProtocolLoop &loop : model.loops) {
+    auto ofRole = passes.find(loop.role);
+    if (ofRole != passes.end() && loop.parents.empty() &&
+        !loop.trips.isConstant())
+      ofRole->second.insert(loop.trips.terms);
+  }
+  return llvm::any_of(passes, [&](const auto &role) {
+    return !role.second.empty() && role.second != passes.begin()->second &&
+           !passes.begin()->second.empty();
+  });
+}
+
 void Verifier::reportDeadlock(const Machine &machine) {
   // The chain of roles that wait for each other begins at the first role that
   // is stuck, and leads to a cycle or to a role that has ended.
@@ -181,16 +206,24 @@ void Verifier::reportDeadlock(const Machine &machine) {
     chain.erase(chain.begin(), chain.end() - 1);
   const ProtocolEvent &event = machine.cursors[chain.front()].event();
   unsigned other = culprit(machine, chain.front());
-  report(machine, event.step->op,
-         formatv("channel \"{0}\": {1} waits forever for {2} to {3} it",
-                 label(event.channel), roleName(chain.front()), roleName(other),
-                 event.kind == StepKind::Wait ? "commit" : "release"));
+  StringRef awaited = event.kind == StepKind::Wait ? "commit" : "release";
+  std::string waiting = roleName(chain.front()), acting = roleName(other);
+  if (assumesPasses(machine, chain))
+    report(machine, event.step->op,
+           formatv("channel \"{0}\": it is not shown that {1} {2}s it as often "
+                   "as {3} waits for that: the passes of their loops are "
+                   "computed in different ways",
+                   label(event.channel), acting, awaited, waiting));
+  else
+    report(machine, event.step->op,
+           formatv("channel \"{0}\": {1} waits forever for {2} to {3} it",
+                   label(event.channel), waiting, acting, awaited));
   for (unsigned blocked : chain) {
-    const ProtocolEvent &waiting = machine.cursors[blocked].event();
-    note(waiting.step->op, describeBlocked(machine, blocked));
+    const ProtocolEvent &next = machine.cursors[blocked].event();
+    note(next.step->op, describeBlocked(machine, blocked));
     // How often a role has done what another one still waits for.
     if (machine.cursors[culprit(machine, blocked)].isAtEnd())
-      finding->channels.push_back(waiting.channel);
+      finding->channels.push_back(next.channel);
     explainBlocked(machine, blocked);
   }
 }

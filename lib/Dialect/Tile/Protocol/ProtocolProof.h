@@ -216,6 +216,8 @@ private:
                  unsigned slot, const Clock &clock);
   void noteStep(const Machine &machine, int role, StepKind kind,
                 unsigned channel, llvm::StringRef what);
+  bool assumesPasses(const Machine &machine,
+                     llvm::ArrayRef<unsigned> chain) const;
   void reportDeadlock(const Machine &machine);
   /// Returns the role for whose step `role` waits.
   unsigned culprit(const Machine &machine, unsigned role) const;
