@@ -161,6 +161,38 @@ def score_selections(count):
     return [*lines, f"attn.yield {last} : f32"]
 
 
+def score_tanh(count):
+    """Each is five instructions, two of them of the special function unit."""
+    lines, last = _chain(count, "%s", "{r} = math.tanh {x} : f32")
+    return [*lines, f"attn.yield {last} : f32"]
+
+
+def score_comparisons(count):
+    lines, last = ["%x = arith.addf %s, %s : f32"], "%x"
+    for i in range(count // 3):
+        lines.append(f"%k{i} = arith.constant {i}.5 : f32")
+        lines.append(f"%c{i} = arith.cmpf olt, {last}, %s : f32")
+        lines.append(f"%x{i} = arith.select %c{i}, {last}, %k{i} : f32")
+        last = f"%x{i}"
+    return [*lines, f"attn.yield {last} : f32"]
+
+
+def score_integers(count):
+    """Integers of both positions, which are no sums of them, as a bias."""
+    kinds = ("addi", "muli", "xori", "maxsi", "subi")
+    lines, last = _shared("%j", "%i", "{r} = arith.{op} {x}, {y} : index", kinds, count - 3)
+    lines.append(f"%narrow = arith.index_cast {last} : index to i32")
+    return [*lines, "%bias = arith.sitofp %narrow : i32 to f32", "%z = arith.addf %s, %bias : f32", "attn.yield %z : f32"]
+
+
+def score_columns(count):
+    """Work on the number of the key alone, which is the same in all rows."""
+    begin = ["%narrow = arith.index_cast %j : index to i32", "%x = arith.sitofp %narrow : i32 to f32", "%c = arith.constant 1.01 : f32"]
+    lines, last = _chain(count - 4, "%x", "{r} = arith.mulf {x}, %c : f32")
+    # The chain's names begin with that of its start, which is taken.
+    return [*begin, *lines, f"%z = arith.addf %s, {last} : f32", "attn.yield %z : f32"]
+
+
 def score_tree(count):
     lines, leaves = [], []
     for i in range(max(2, count // 3)):
@@ -187,6 +219,10 @@ SHAPES = {
         score_shared,
         score_exponentials,
         score_selections,
+        score_tanh,
+        score_comparisons,
+        score_integers,
+        score_columns,
         score_tree,
     )
 }

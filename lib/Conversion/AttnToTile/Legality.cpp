@@ -13,6 +13,9 @@
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "fa4/Dialect/Attn/IR/SimplifyMods.h"
 #include "fa4/Target/LaunchLimits.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -422,14 +425,44 @@ static Reason checkOperands(AttentionOpInterface op) {
   return std::nullopt;
 }
 
-/// An operation of a region becomes instructions for each column of a row: more
-/// would be millions of them, and more than the instruction caches of a GPU.
-static constexpr int64_t kMaxOperations = 10000;
+/// A region becomes instructions for each column of a row, in each role that
+/// computes scores: 256 times or more. Beyond this many for one score a
+/// compilation would take minutes and gigabytes, and the code would not fit
+/// into the instruction caches of a GPU.
+static constexpr int64_t kMaxInstructions = 4000;
 
-static int64_t countOperations(Region &region) {
-  int64_t count = 0;
-  region.walk([&](Operation *) { ++count; });
-  return count;
+/// About the instructions of a thread that `op` becomes for one score.
+static int64_t countInstructions(Operation &op) {
+  auto isNumber = [](Value value) { return matchPattern(value, m_Constant()); };
+  return llvm::TypeSwitch<Operation *, int64_t>(&op)
+      .Case<arith::ConstantOp, attn::YieldOp>([](auto) { return 0; })
+      .Case([](math::TanhOp) { return 5; })
+      .Case<math::ExpOp, math::LogOp, math::SqrtOp, arith::DivFOp>(
+          [](auto) { return 2; })
+      // By a constant: a product, a shift, and what rounds.
+      .Case<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::DivSIOp,
+            arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(
+          [&](auto division) { return isNumber(division.getRhs()) ? 4 : 1; })
+      .Default(int64_t(1));
+}
+
+namespace {
+struct RegionSize {
+  int64_t operations = 0, instructions = 0;
+};
+} // namespace
+
+/// The derivative with respect to the score takes about twice as many
+/// operations as the score.
+static RegionSize measure(AttentionOpInterface op, Region &region) {
+  bool hasDerivative = &region == &op.getScoreMod() &&
+                       isa<attn::SdpaBackwardOp>(op.getOperation());
+  RegionSize size;
+  for (Operation &each : region.front()) {
+    ++size.operations;
+    size.instructions += countInstructions(each) * (hasDerivative ? 3 : 1);
+  }
+  return size;
 }
 
 static bool isVectorOfNumbers(Type type) {
@@ -453,9 +486,12 @@ getRegions(AttentionOpInterface op) {
 
 static Reason checkCountOfOperations(AttentionOpInterface op) {
   for (auto [region, where] : getRegions(op))
-    if (int64_t count = countOperations(*region); count > kMaxOperations)
-      return llvm::formatv("{0} operations in {1}, more than {2}", count, where,
-                           kMaxOperations);
+    if (RegionSize size = measure(op, *region);
+        size.instructions > kMaxInstructions)
+      return llvm::formatv("{0} operations in {1}, about {2} instructions for "
+                           "each score; more than {3}",
+                           size.operations, where, size.instructions,
+                           kMaxInstructions);
   return std::nullopt;
 }
 

@@ -134,11 +134,33 @@ static Value buildLog(LaneBuilder &b, Value x) {
   return LLVM::FMulOp::create(b, callEach<kLog2>(b, x), ln2);
 }
 
+static Value writePTX(LaneBuilder &b, Type type, ValueRange operands,
+                      StringRef text, StringRef constraints);
+
+/// The instructions that buildTanh becomes, for a pair: a product with
+/// 2 log2(e), exponentials, sums with 1, reciprocals, and products with -2 that
+/// 1 is added to. Subnormal numbers are as good as zeros in all of them.
+static Value writeTanh(LaneBuilder &b, Value pair) {
+  return writePTX(
+      b, pair.getType(), pair,
+      "{ .reg .f32 a, b; mov.b64 {a, b}, $1; "
+      "mul.rn.ftz.f32 a, a, 0f4038AA3B; mul.rn.ftz.f32 b, b, 0f4038AA3B; "
+      "ex2.approx.ftz.f32 a, a; ex2.approx.ftz.f32 b, b; "
+      "add.rn.ftz.f32 a, a, 0f3F800000; add.rn.ftz.f32 b, b, 0f3F800000; "
+      "rcp.approx.ftz.f32 a, a; rcp.approx.ftz.f32 b, b; "
+      "fma.rn.ftz.f32 a, a, 0fC0000000, 0f3F800000; "
+      "fma.rn.ftz.f32 b, b, 0fC0000000, 0f3F800000; mov.b64 $0, {a, b}; }",
+      "=l,l");
+}
+
 /// Builds tanh as 1 - 2 / (e^2x + 1). tanh.approx has an error of 2^-11, which
 /// becomes an error of 1 if the result is multiplied by a large factor that
 /// caps scores.
 static Value buildTanh(LaneBuilder &b, Value x) {
   Type type = x.getType();
+  if (auto pair = dyn_cast<VectorType>(type);
+      pair && pair.getNumElements() == 2 && !b.mayExpandTanh())
+    return writeTanh(b, x);
   Value scale = b.constant(type, 2 * llvm::numbers::log2e);
   Value exp = buildExp2(b, LLVM::FMulOp::create(b, x, scale));
   Value one = b.constant(type, 1.0);
@@ -295,7 +317,7 @@ static bool isBitSelect(arith::SelectOp op, Value &word, APInt &bit) {
 static Value lowerBitSelect(LaneBuilder &b, arith::SelectOp op) {
   Value word;
   APInt bit;
-  if (!isBitSelect(op, word, bit))
+  if (!isBitSelect(op, word, bit) || !b.mayWriteBitSelect())
     return {};
   Value mask =
       b.constant(b.getI32IntegerAttr(static_cast<int32_t>(bit.getSExtValue())));

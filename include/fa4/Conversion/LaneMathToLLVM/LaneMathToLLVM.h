@@ -35,8 +35,18 @@ public:
   /// Returns an element of a vector of rank 1.
   mlir::Value extract(mlir::Value vector, int64_t position);
   mlir::Value fromElements(mlir::VectorType type, mlir::ValueRange elements);
+  /// Whether one more selection by a bit may be inline assembly. LLVM takes
+  /// twice as long for it as for an operation of its own, which counts in
+  /// functions that have thousands of them.
+  bool mayWriteBitSelect() { return ++bitSelects <= kMaxOfOneKind; }
+  /// Whether one more tanh of a pair may be LLVM's operations, which know
+  /// packed instructions. They are eleven, and one block of inline assembly
+  /// takes LLVM a tenth of the time.
+  bool mayExpandTanh() { return ++tanhs <= kMaxOfOneKind; }
 
 private:
+  static constexpr unsigned kMaxOfOneKind = 4096;
+  unsigned bitSelects = 0, tanhs = 0;
   mlir::Block *block = nullptr;
   /// The constants so far; a value without an attribute is poison.
   llvm::DenseMap<std::pair<mlir::Attribute, mlir::Type>, mlir::Value> constants;

@@ -210,6 +210,20 @@ static bool differsInCluster(KernelOp kernel, Value condition) {
          RankDependence(kernel, cluster.getAxis()).differs(condition);
 }
 
+/// A body with more operations on rows is not cloned. Each of them becomes one
+/// or more instructions a column, so that the branch costs little beside them,
+/// and a copy of the body as much of the time of a compilation as the body.
+static constexpr unsigned kLongBody = 150;
+
+static bool isLong(scf::ForOp loop) {
+  unsigned count = 0;
+  loop.walk([&](Operation *op) {
+    count += OpTrait::hasElementwiseMappableTraits(op) &&
+             isa<VectorType>(op->getResult(0).getType());
+  });
+  return count > kLongBody;
+}
+
 namespace {
 struct TileSplitLoop
     : public fa4::tile::impl::TileSplitLoopBase<TileSplitLoop> {
@@ -217,7 +231,10 @@ struct TileSplitLoop
     SmallVector<scf::ForOp> worklist;
     for (auto role : getOperation().getBody().getOps<RoleOp>())
       if (!role.issues())
-        role.walk([&](scf::ForOp loop) { worklist.push_back(loop); });
+        role.walk([&](scf::ForOp loop) {
+          if (!isLong(loop))
+            worklist.push_back(loop);
+        });
     while (!worklist.empty()) {
       scf::ForOp loop = worklist.pop_back_val();
       for (auto branch : loop.getBody()->getOps<scf::IfOp>())

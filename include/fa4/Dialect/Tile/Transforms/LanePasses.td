@@ -28,7 +28,8 @@ def TileSplitLoop : FA4_Pass<"tile-split-loop", "::fa4::tile::KernelOp"> {
     The pass splits a loop of a compute role that contains an `scf.if` whose condition compares the induction variable
     with a value from outside of the loop (`slt`, `sle`, `sgt`, `sge`), or is the `ori` or `andi` of two such
     comparisons in opposite directions. The condition is constant in each of the new loops. Their bounds are clamped
-    to those of the original loop, so that each iteration runs once, and in the same order.
+    to those of the original loop, so that each iteration runs once, and in the same order. A loop with more than 150
+    operations on rows stays one loop: copies of it would take as long to compile again, and its branch costs little.
 
     Before:
 
