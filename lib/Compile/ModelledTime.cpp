@@ -69,12 +69,13 @@ Expected<std::set<std::string>> fa4::findLengths(StringRef text) {
 
 using Sizes = std::map<std::string, int64_t>;
 
-/// The values of the sizes that a manifest leaves open.
+/// The values of the sizes that a manifest leaves open, but for strides, which
+/// are then those of row-major tensors.
 static Sizes chooseSizes(const sim::Manifest &manifest,
                          const std::set<std::string> &lengths) {
   Sizes sizes;
   for (const sim::SizeSpec &size : manifest.sizes)
-    if (!size.value)
+    if (!size.value && !manifest.isStride(size.name))
       sizes[size.name] = lengths.count(size.name) ? usualLength : 1;
   return sizes;
 }
@@ -87,6 +88,7 @@ static sim::SizeMap allSizes(const sim::Manifest &manifest,
       all[size.name] = *size.value;
   for (const auto &[name, value] : chosen)
     all[name] = sim::Number(value);
+  manifest.addRowMajorStrides(all);
   return all;
 }
 

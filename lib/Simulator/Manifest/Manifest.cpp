@@ -19,6 +19,39 @@ using namespace fa4::sim;
 using llvm::StringRef;
 using llvm::Twine;
 
+bool Manifest::isStride(StringRef size) const {
+  return llvm::any_of(tensors, [&](const TensorSpec &tensor) {
+    return llvm::any_of(tensor.strides, [&](const Expression &stride) {
+      return stride.symbol() == size;
+    });
+  });
+}
+
+void Manifest::addRowMajorStrides(SizeMap &values) const {
+  constexpr int64_t limit = int64_t(1) << 40;
+  auto isOpen = [&](const Expression &stride) {
+    StringRef symbol = stride.symbol();
+    return !symbol.empty() && !values.contains(symbol) &&
+           llvm::any_of(sizes,
+                        [&](const SizeSpec &s) { return s.name == symbol; });
+  };
+  for (const TensorSpec &tensor : tensors) {
+    if (llvm::none_of(tensor.strides, isOpen))
+      continue;
+    __int128 packed = 1;
+    for (size_t d = tensor.shape.size(); d-- > 0;) {
+      if (isOpen(tensor.strides[d]))
+        values[tensor.strides[d].symbol()] = Number(int64_t(packed));
+      auto size = tensor.shape[d].evaluateInteger(values);
+      if (!size) {
+        llvm::consumeError(size.takeError());
+        break;
+      }
+      packed = std::min<__int128>(packed * std::max<int64_t>(*size, 1), limit);
+    }
+  }
+}
+
 const TensorSpec *Manifest::findTensor(StringRef name) const {
   for (const TensorSpec &tensor : tensors)
     if (tensor.name == name)

@@ -118,8 +118,7 @@ llvm::Error Session::resolveSizes() {
   for (const SizeSpec &size : spec.sizes)
     if (size.value)
       values.try_emplace(size.name, *size.value);
-  if (auto error = resolveStrides())
-    return error;
+  spec.addRowMajorStrides(values);
   for (const SizeSpec &size : spec.sizes)
     if (!values.contains(size.name))
       return fail("size '" + size.name + "' has no value; give " + size.name +
@@ -127,45 +126,9 @@ llvm::Error Session::resolveSizes() {
   return llvm::Error::success();
 }
 
-/// Strides that the call does not give are those of a row-major tensor.
-llvm::Error Session::resolveStrides() {
-  constexpr int64_t limit = int64_t(1) << 40;
-  auto isOpen = [&](const Expression &stride) {
-    StringRef symbol = stride.symbol();
-    return !symbol.empty() && ::isDeclared(spec, symbol) &&
-           !values.contains(symbol);
-  };
-  for (const TensorSpec &tensor : spec.tensors) {
-    if (llvm::none_of(tensor.strides, isOpen))
-      continue;
-    __int128 packed = 1;
-    for (size_t d = tensor.shape.size(); d-- > 0;) {
-      if (isOpen(tensor.strides[d]))
-        if (auto error = bindSize(tensor.strides[d].symbol(), int64_t(packed),
-                                  "a row-major '" + tensor.name + "'"))
-          return error;
-      auto size = tensor.shape[d].evaluateInteger(values);
-      if (!size) {
-        // What is missing is said with the sizes.
-        llvm::consumeError(size.takeError());
-        break;
-      }
-      packed = std::min<__int128>(packed * std::max<int64_t>(*size, 1), limit);
-    }
-  }
-  return llvm::Error::success();
-}
-
 /// Whether the call is one that the kernels were compiled for. The sentence is
 /// the manifest's, followed by all sizes, and by the strides that it is about.
 llvm::Error Session::checkRequirements() const {
-  auto isStride = [&](StringRef name) {
-    return llvm::any_of(spec.tensors, [&](const TensorSpec &tensor) {
-      return llvm::any_of(tensor.strides, [&](const Expression &stride) {
-        return stride.symbol() == name;
-      });
-    });
-  };
   for (const RequirementSpec &requirement : spec.requirements) {
     auto value = requirement.condition.evaluateInteger(values);
     if (!value)
@@ -176,7 +139,7 @@ llvm::Error Session::checkRequirements() const {
     std::string call;
     for (const SizeSpec &size : spec.sizes)
       if (requirement.condition.text().contains(size.name) ||
-          !isStride(size.name))
+          !spec.isStride(size.name))
         call += (call.empty() ? "" : ", ") + size.name + " = " +
                 values.lookup(size.name).text();
     return fail(requirement.message + "; this call has " + call);

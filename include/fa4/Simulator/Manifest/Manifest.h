@@ -114,6 +114,11 @@ struct Manifest {
   std::vector<LaunchSpec> launches;
 
   const TensorSpec *findTensor(llvm::StringRef name) const;
+  /// Whether a size is a stride of a tensor.
+  bool isStride(llvm::StringRef size) const;
+  /// Gives strides without a value those of row-major tensors, where the sizes
+  /// of these are known.
+  void addRowMajorStrides(SizeMap &sizes) const;
 };
 
 /// Reads a manifest. An error is one line, "file: message at place". Paths in

@@ -115,7 +115,6 @@ private:
   llvm::Error bindSize(llvm::StringRef name, Number value,
                        llvm::StringRef from);
   llvm::Error resolveSizes();
-  llvm::Error resolveStrides();
   llvm::Error checkRequirements() const;
   llvm::Error resolveTensor(const TensorSpec &tensor);
   llvm::Error readFiles();
