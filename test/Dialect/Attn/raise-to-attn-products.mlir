@@ -859,3 +859,34 @@ func.func @factor_of_no_dimension(%q: tensor<2x6x4xf32>, %k: tensor<2x8x4xf32>, 
   %o = linalg.batch_matmul ins(%p, %v : tensor<2x6x8xf32>, tensor<2x8x4xf32>) outs(%o0 : tensor<2x6x4xf32>) -> tensor<2x6x4xf32>
   return %o : tensor<2x6x4xf32>
 }
+
+// -----
+
+// What is hidden from the negative scores is not hidden: they are +inf there.
+// CHECK-LABEL: func.func @mask_that_is_subtracted(
+// CHECK: attn.sdpa
+// CHECK-NOT: mask_mod
+// CHECK: score_mod
+// CHECK: arith.select
+// CHECK: arith.subf
+// CHECK: return
+func.func @mask_that_is_subtracted(%q: tensor<2x6x4xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x8x4xf32>, %m: tensor<6x8xi1>) -> tensor<2x6x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant -1.0 : f32
+  %se = tensor.empty() : tensor<2x6x8xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%se : tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
+  %s = linalg.batch_matmul ins(%q, %k : tensor<2x6x4xf32>, tensor<2x4x8xf32>) outs(%s0 : tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
+  %t = linalg.generic {indexing_maps = [affine_map<(b, i, j) -> (b, i, j)>, affine_map<(b, i, j) -> (i, j)>, affine_map<(b, i, j) -> (b, i, j)>], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%s, %m : tensor<2x6x8xf32>, tensor<6x8xi1>) outs(%se : tensor<2x6x8xf32>) {
+  ^bb0(%a: f32, %c: i1, %x: f32):
+    %hidden = arith.constant 0xFF800000 : f32
+    %y = arith.select %c, %a, %hidden : f32
+    %w = arith.subf %low, %y : f32
+    linalg.yield %w : f32
+  } -> tensor<2x6x8xf32>
+  %p = linalg.softmax dimension(2) ins(%t : tensor<2x6x8xf32>) outs(%se : tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
+  %oe = tensor.empty() : tensor<2x6x4xf32>
+  %o0 = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x6x4xf32>) -> tensor<2x6x4xf32>
+  %o = linalg.batch_matmul ins(%p, %v : tensor<2x6x8xf32>, tensor<2x8x4xf32>) outs(%o0 : tensor<2x6x4xf32>) -> tensor<2x6x4xf32>
+  return %o : tensor<2x6x4xf32>
+}

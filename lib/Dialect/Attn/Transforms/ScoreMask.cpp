@@ -182,7 +182,8 @@ ElementRef MaskSplitter::splitSum(ElementRef sum) {
   SmallVector<ElementRef> args = sum->args;
   unsigned own = dependsOnProduct(args[0]) ? 0 : 1;
   ElementRef other = args[1 - own];
-  if (dependsOnProduct(other))
+  // What is subtracted would be +inf.
+  if (dependsOnProduct(other) || (sum->isa<arith::SubFOp>() && own == 1))
     return sum;
   args[own] = split(args[own]);
   // What is added may be a mask itself.
@@ -202,7 +203,8 @@ ElementRef MaskSplitter::split(ElementRef scores) {
   } else if (scores->isa<arith::MulFOp>() || scores->isa<arith::DivFOp>()) {
     unsigned own = args[1]->getConstant() ? 0 : 1;
     std::optional<double> factor = args[1 - own]->getConstant();
-    if (!factor || *factor <= 0 || !std::isfinite(*factor) ||
+    // A finite number must not become one that hides nothing.
+    if (!factor || *factor < 1e-3 || *factor > 1e3 ||
         (scores->isa<arith::DivFOp>() && own == 1))
       return scores;
     args[own] = split(args[own]);

@@ -464,7 +464,8 @@ ElementRef ElementTracer::traceCount(DenseElementsAttr numbers,
   constexpr int64_t most = 1 << 20;
   ShapedType type = numbers.getType();
   auto isLong = [](int64_t size) { return size != 1; };
-  if (!type.getElementType().isInteger() || type.getNumElements() > most ||
+  if (!type.getElementType().isInteger() ||
+      type.getElementType().isInteger(1) || type.getNumElements() > most ||
       llvm::count_if(type.getShape(), isLong) != 1)
     return nullptr;
   auto values = numbers.getValues<APInt>();
