@@ -1,5 +1,8 @@
 // RUN: fa4-opt %s --allow-unregistered-dialect --import-attention --split-input-file --verify-diagnostics
 
+// Attention of another dialect that has no equal in attn is refused at the
+// operation, with what is not read: left as it is, nothing would lower it.
+
 func.func @buffers(%q: memref<2x6x4xf16>, %k: memref<2x8x4xf16>, %o: memref<2x6x4xf16>) {
   // expected-error@below {{'tm_tensor.attention' op has operands that are not tensors of one rank of at least 2: buffers are not read}}
   "tm_tensor.attention"(%q, %k, %k, %o) : (memref<2x6x4xf16>, memref<2x8x4xf16>, memref<2x8x4xf16>, memref<2x6x4xf16>) -> ()
