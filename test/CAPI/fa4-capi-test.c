@@ -85,13 +85,12 @@ static void testMasks(void) {
   spec.maskMod = "%r = arith.cmpi sge, %i, %j : index\nattn.yield %r : i1";
   Fa4Compilation *third = compileSpec(&spec);
   const char *ptx = fa4CompilationFindArtefact(first, ".ptx").data;
-  printf("masks: %s, %s\n",
-         strcmp(ptx, fa4CompilationFindArtefact(second, ".ptx").data)
-             ? "other"
-             : "the same",
-         strcmp(ptx, fa4CompilationFindArtefact(third, ".ptx").data)
-             ? "other"
-             : "the same");
+  printf(
+      "masks: %s, %s\n",
+      strcmp(ptx, fa4CompilationFindArtefact(second, ".ptx").data) ? "other"
+                                                                   : "the same",
+      strcmp(ptx, fa4CompilationFindArtefact(third, ".ptx").data) ? "other"
+                                                                  : "the same");
   fa4CompilationDestroy(first);
   fa4CompilationDestroy(second);
   fa4CompilationDestroy(third);

@@ -68,7 +68,13 @@ def looks_up(b, h, i, j):
     return i - j < globals()["window"]
 
 
-@pytest.mark.parametrize("function", [Layer().mask, within([1]), within(Layer()), has_attribute, imports, looks_up], ids=str)
+UNSEEN = {
+    "bound method": Layer().mask, "list": within([1]), "object": within(Layer()), "attribute": has_attribute,
+    "import": imports, "globals()": looks_up,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", UNSEEN.values(), ids=UNSEEN)
 def test_what_may_change_unseen_has_no_key(function):
     has_attribute.window = 16
     assert function_key(function) is None

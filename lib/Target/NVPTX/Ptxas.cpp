@@ -45,8 +45,13 @@ std::string fa4::findEnvironmentOf(StringRef path) {
     // <environment>/lib/python3.12/site-packages
     if (paths::filename(at) == "site-packages")
       return paths::parent_path(paths::parent_path(folder)).str();
-    if (paths::filename(at) == "build") {
-      llvm::SmallString<128> environment(folder);
+    // <checkout>/build/<preset>, which CMake has configured: a folder that is
+    // called build may hold anything.
+    llvm::SmallString<128> configured(at);
+    paths::append(configured, "CMakeCache.txt");
+    if (paths::filename(folder) == "build" &&
+        llvm::sys::fs::exists(configured)) {
+      llvm::SmallString<128> environment(paths::parent_path(folder));
       paths::append(environment, ".venv");
       return std::string(environment);
     }

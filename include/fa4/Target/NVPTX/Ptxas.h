@@ -41,7 +41,7 @@ struct PtxasSearch {
 
 /// The Python environment that belongs to fa4's program or library at `path`:
 /// the one in whose site-packages it is, or `.venv` of the checkout in whose
-/// folder `build` it is. Empty if there is neither.
+/// folder `build` CMake has built it. Empty if there is neither.
 std::string findEnvironmentOf(llvm::StringRef path);
 
 /// Path of ptxas: the first that is an executable file of

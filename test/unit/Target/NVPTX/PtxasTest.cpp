@@ -191,12 +191,14 @@ TEST_F(FindPtxas, EnvironmentOfTheInstallation) {
   std::string library =
       addProgram("home/lib/python3.12/site-packages/fa4/lib/libfa4.so");
   std::string tool = addProgram("work/build/release/bin/fa4-compile");
+  addProgram("work/build/release/CMakeCache.txt");
   llvm::SmallString<128> real;
   ASSERT_FALSE(fs::real_path(root, real));
   EXPECT_EQ(findEnvironmentOf(library), (real + "/home").str());
   EXPECT_EQ(findEnvironmentOf(tool), (real + "/work/.venv").str());
   EXPECT_EQ(findEnvironmentOf(addProgram("usr/bin/fa4-compile")), "");
   EXPECT_EQ(findEnvironmentOf(path("nowhere/build/fa4-sim")), "");
+  EXPECT_EQ(findEnvironmentOf(addProgram("other/build/tmp/bin/fa4-sim")), "");
   // A link leads to where the program is.
   ASSERT_FALSE(fs::create_link(tool, path("fa4-compile")));
   EXPECT_EQ(findEnvironmentOf(path("fa4-compile")),
