@@ -129,15 +129,19 @@ void Resolution::bindSizesOf(size_t index) {
          "tensor '" + spec.name + "' has " + std::to_string(given.rank) +
              " dimensions, the kernel takes " + std::to_string(rank));
   int64_t packed = 1;
+  bool isEmpty =
+      std::find(given.shape, given.shape + rank, 0) != given.shape + rank;
   for (size_t d = rank; d-- > 0;) {
     int64_t size = given.shape[d];
     if (size < 0)
       fail(FA4_RUNTIME_BAD_ARGUMENT,
            "tensor '" + spec.name + "' has a negative size");
     bind(spec.shape[d], size, spec, "shape");
-    // A dimension of one element has a stride that means nothing; kernels take
-    // the one that it would have if it were packed.
-    int64_t stride = given.strides && size > 1 ? given.strides[d] : packed;
+    // A dimension of one element, and each of a tensor without elements, has a
+    // stride that means nothing; kernels take the one that it would have if it
+    // were packed.
+    int64_t stride =
+        given.strides && size > 1 && !isEmpty ? given.strides[d] : packed;
     if (!spec.strides.empty())
       bind(spec.strides[d], stride, spec, "strides");
     if (__builtin_mul_overflow(stride, std::max<int64_t>(size, 1), &packed))
@@ -212,6 +216,9 @@ void Resolution::checkGiven(size_t index) const {
          "tensor '" + spec.name + "' has shape " + listText(shape) +
              ", the kernel takes " + listText(tensor.shape) +
              (values.empty() ? "" : " with " + describeSizes("")));
+  // Strides of a tensor without elements lead nowhere.
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end())
+    return;
   if (spec.role == FA4_RUNTIME_OUT || spec.role == FA4_RUNTIME_INOUT)
     for (size_t d = 0; d < rank; ++d)
       if (shape[d] > 1 && tensor.strides[d] == 0)
@@ -441,6 +448,10 @@ public:
 private:
   uint64_t provideWorkspace(uint64_t bytes);
   void addFills(uint64_t workspace);
+  /// How `value` is written to the elements of a tensor; the rows are not set.
+  Fa4RuntimeCall::Fill makeFill(size_t tensor, double value) const;
+  void fillElements(size_t tensor, double value,
+                    std::vector<Fa4RuntimeCall::Fill> &fills) const;
   void buildLaunch(size_t index);
   void extents(const Expression (&from)[3], unsigned (&to)[3], const char *what,
                const LaunchSpec &launch) const;
@@ -490,29 +501,96 @@ void CallBuilder::addFills(uint64_t workspace) {
         !tensor.bytes || program.views[i].tensor >= 0 ||
         (spec.isZeros() && resolution.isOwnWorkspace(i)))
       continue;
-    Fa4RuntimeCall::Fill fill;
-    uint64_t bits = 0;
-    if (spec.fill != 0) {
-      bool isWhole =
-          spec.fill == std::floor(spec.fill) && std::fabs(spec.fill) < 0x1p63;
-      Number value = spec.dtype->isFloat || !isWhole
-                         ? Number(spec.fill)
-                         : Number(int64_t(spec.fill));
-      encodeScalar(value, *spec.dtype, "the fill of '" + spec.name + "'",
-                   reinterpret_cast<uint8_t *>(&bits));
-      fill.elementBytes = spec.dtype->bytes;
-    }
-    if (fill.elementBytes == 8) {
-      if (bits >> 32 != (bits & 0xffffffff))
-        fail(FA4_RUNTIME_BAD_MANIFEST,
-             program.manifest.name + ": the fill of '" + spec.name +
-                 "' has two halves, which the driver does not write");
-      fill.elementBytes = 4;
-    }
-    fill.value = unsigned(bits);
-    fill.address = tensor.address;
+    Fa4RuntimeCall::Fill fill = makeFill(i, spec.fill);
     fill.bytes = tensor.bytes;
     call.fills.push_back(fill);
+  }
+}
+
+Fa4RuntimeCall::Fill CallBuilder::makeFill(size_t tensor, double value) const {
+  const TensorSpec &spec = program.manifest.tensors[tensor];
+  Fa4RuntimeCall::Fill fill;
+  fill.address = resolution.tensors[tensor].address;
+  if (value == 0)
+    return fill;
+  uint64_t bits = 0;
+  bool isWhole = value == std::floor(value) && std::fabs(value) < 0x1p63;
+  Number number =
+      spec.dtype->isFloat || !isWhole ? Number(value) : Number(int64_t(value));
+  encodeScalar(number, *spec.dtype, "the fill of '" + spec.name + "'",
+               reinterpret_cast<uint8_t *>(&bits));
+  fill.elementBytes = spec.dtype->bytes;
+  if (fill.elementBytes == 8) {
+    if (bits >> 32 != (bits & 0xffffffff))
+      fail(FA4_RUNTIME_BAD_MANIFEST,
+           program.manifest.name + ": the fill of '" + spec.name +
+               "' has two halves, which the driver does not write");
+    fill.elementBytes = 4;
+  }
+  fill.value = unsigned(bits);
+  return fill;
+}
+
+namespace {
+/// A dimension of a tensor; the stride in bytes.
+struct FillDim {
+  uint64_t stride, size;
+};
+} // namespace
+
+/// The dimensions of a tensor from the smallest stride on. The first one is a
+/// run of elements that lie behind each other, and dimensions that go on where
+/// the one before ends are one with it.
+static std::vector<FillDim> joinDims(const Tensor &tensor, uint64_t element) {
+  std::vector<FillDim> dims;
+  for (size_t d = 0; d < tensor.shape.size(); ++d)
+    if (tensor.shape[d] > 1)
+      dims.push_back(
+          {uint64_t(tensor.strides[d]) * element, uint64_t(tensor.shape[d])});
+  std::sort(dims.begin(), dims.end(), [](const FillDim &a, const FillDim &b) {
+    return a.stride < b.stride;
+  });
+  std::vector<FillDim> joined = {{element, 1}};
+  for (const FillDim &dim : dims)
+    if (FillDim &last = joined.back(); dim.stride == last.stride * last.size)
+      last.size *= dim.size;
+    else
+      joined.push_back(dim);
+  return joined;
+}
+
+/// Adds fills of all elements of a tensor, and of nothing between them: as many
+/// rows at once as have one pitch.
+void CallBuilder::fillElements(size_t index, double value,
+                               std::vector<Fa4RuntimeCall::Fill> &fills) const {
+  const Tensor &tensor = resolution.tensors[index];
+  if (tensor.bytes == 0)
+    return;
+  uint64_t element = program.manifest.tensors[index].dtype->bytes;
+  std::vector<FillDim> dims = joinDims(tensor, element);
+  Fa4RuntimeCall::Fill fill = makeFill(index, value);
+  fill.bytes = element * dims[0].size;
+  size_t outer = 1;
+  constexpr uint64_t kMaxPitch = INT32_MAX;
+  if (dims.size() > 1 && dims[1].stride >= fill.bytes &&
+      dims[1].stride <= kMaxPitch) {
+    fill.rows = dims[1].size;
+    fill.pitch = dims[1].stride;
+    outer = 2;
+  }
+  std::vector<uint64_t> position(dims.size(), 0);
+  for (;;) {
+    fills.push_back(fill);
+    size_t d = outer;
+    for (; d < dims.size(); ++d) {
+      fill.address += dims[d].stride;
+      if (++position[d] < dims[d].size)
+        break;
+      fill.address -= dims[d].stride * dims[d].size;
+      position[d] = 0;
+    }
+    if (d >= dims.size())
+      return;
   }
 }
 
@@ -633,6 +711,11 @@ void CallBuilder::write(const ParamSpec &param, uint8_t *to) {
 void CallBuilder::buildLaunch(size_t index) {
   const LaunchSpec &spec = program.manifest.launches[index];
   Fa4RuntimeCall::Launch &launch = call.launches[index];
+  if (spec.empty && spec.empty->condition.evaluateInteger(resolution.values)) {
+    for (const EmptySpec::Fill &fill : spec.empty->fills)
+      fillElements(size_t(fill.tensor), fill.value, launch.fills);
+    return;
+  }
   launch.kernel = program.kernels[index];
   unsigned cluster[3];
   extents(spec.grid, launch.config.grid, "grid", spec);
@@ -713,6 +796,29 @@ Fa4RuntimeCall::~Fa4RuntimeCall() {
   }
 }
 
+void Fa4RuntimeCall::fill(const Fill &fill, CUstream stream) const {
+  const Driver &driver = program.driver;
+  uint64_t width = fill.bytes / fill.elementBytes;
+  CUresult result = 0;
+  if (fill.rows > 1 && fill.elementBytes == 1)
+    result = driver.memset2D8(fill.address, fill.pitch, uint8_t(fill.value),
+                              width, fill.rows, stream);
+  else if (fill.rows > 1 && fill.elementBytes == 2)
+    result = driver.memset2D16(fill.address, fill.pitch, uint16_t(fill.value),
+                               width, fill.rows, stream);
+  else if (fill.rows > 1)
+    result = driver.memset2D32(fill.address, fill.pitch, fill.value, width,
+                               fill.rows, stream);
+  else if (fill.elementBytes == 1)
+    result = driver.memset8(fill.address, uint8_t(fill.value), width, stream);
+  else if (fill.elementBytes == 2)
+    result = driver.memset16(fill.address, uint16_t(fill.value), width, stream);
+  else
+    result = driver.memset32(fill.address, fill.value, width, stream);
+  if (result != 0)
+    driver.check(result, "the fill of a tensor");
+}
+
 void Fa4RuntimeCall::launch(const StreamState &state) const {
   const Driver &driver = program.driver;
   CUstream stream = state.stream;
@@ -722,19 +828,13 @@ void Fa4RuntimeCall::launch(const StreamState &state) const {
     if (ownWorkspace)
       program.pool->keepForGraph(state, ownWorkspace);
   }
-  for (const Fill &fill : fills) {
-    CUresult result =
-        fill.elementBytes == 1
-            ? driver.memset8(fill.address, uint8_t(fill.value), fill.bytes,
-                             stream)
-        : fill.elementBytes == 2
-            ? driver.memset16(fill.address, uint16_t(fill.value),
-                              fill.bytes / 2, stream)
-            : driver.memset32(fill.address, fill.value, fill.bytes / 4, stream);
-    if (result != 0)
-      driver.check(result, "the fill of a workspace");
-  }
+  for (const Fill &each : fills)
+    fill(each, stream);
   for (const Launch &launch : launches) {
+    for (const Fill &each : launch.fills)
+      fill(each, stream);
+    if (!launch.kernel)
+      continue;
     LaunchConfig config = launch.config;
     config.stream = stream;
     CUresult result =

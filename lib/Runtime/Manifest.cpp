@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <initializer_list>
@@ -113,6 +114,7 @@ private:
   void readTensorMap(const Json &value, TensorMapSpec &map) const;
   ParamSpec readParam(const Json &value, unsigned depth) const;
   LaunchSpec readLaunch(const Json &value, const Json &top) const;
+  EmptySpec readEmpty(const Json &value) const;
   void readRecord(const Json &top);
 
   Manifest &manifest;
@@ -386,6 +388,25 @@ ParamSpec ManifestReader::readParam(const Json &value, unsigned depth) const {
   return param;
 }
 
+EmptySpec ManifestReader::readEmpty(const Json &value) const {
+  onlyKeys(value, {"condition", "fills"});
+  EmptySpec empty;
+  empty.condition = expression(require(value, "condition"));
+  for (const Json &element : array(require(value, "fills"))) {
+    onlyKeys(element, {"tensor", "value"});
+    EmptySpec::Fill fill;
+    fill.tensor = tensor(require(element, "tensor"));
+    const Json &number = require(element, "value");
+    // JSON has no infinity.
+    if (number.string == "inf" || number.string == "-inf")
+      fill.value = number.string[0] == '-' ? -HUGE_VAL : HUGE_VAL;
+    else
+      fill.value = constant(number).asDouble();
+    empty.fills.push_back(fill);
+  }
+  return empty;
+}
+
 LaunchSpec ManifestReader::readLaunch(const Json &value,
                                       const Json &top) const {
   LaunchSpec launch;
@@ -404,6 +425,8 @@ LaunchSpec ManifestReader::readLaunch(const Json &value,
     launch.dynamicShared = expression(*shared);
   if (const Json *dependent = value.find("programmatic"))
     launch.isDependent = boolean(*dependent);
+  if (const Json *empty = value.find("empty"))
+    launch.empty = readEmpty(*empty);
   if (const Json *params = value.find("params"))
     for (const Json &param : array(*params))
       launch.params.push_back(readParam(param, 0));
@@ -443,7 +466,7 @@ void ManifestReader::read(const Json &top) {
     return readRecord(top);
   onlyKeys(top, {"version", "comment", "ptx", "sizes", "requires", "tensors",
                  "launches", "entry", "grid", "block", "cluster",
-                 "dynamic_smem", "programmatic", "params"});
+                 "dynamic_smem", "programmatic", "empty", "params"});
   if (const Json *version = top.find("version"))
     if (integer(*version) != 1)
       fail(*version, "manifest version " + std::to_string(version->integer) +
@@ -475,7 +498,7 @@ void ManifestReader::read(const Json &top) {
     fail(top, "'grid' beside 'launches'");
   for (const Json &launch : array(*launches)) {
     onlyKeys(launch, {"comment", "ptx", "entry", "grid", "block", "cluster",
-                      "dynamic_smem", "programmatic", "params"});
+                      "dynamic_smem", "programmatic", "empty", "params"});
     manifest.launches.push_back(readLaunch(launch, top));
   }
 }

@@ -72,11 +72,22 @@ struct ParamSpec {
   uint64_t size() const; ///< Bytes.
 };
 
+/// What is done in place of a launch on sizes of 0.
+struct EmptySpec {
+  struct Fill {
+    int tensor = -1;
+    double value = 0; ///< Of each element.
+  };
+  Expression condition; ///< Not 0 where nothing is launched.
+  std::vector<Fill> fills;
+};
+
 struct LaunchSpec {
   std::string ptx, entry, place;
   Expression grid[3], block[3], cluster[3];
   Expression dynamicShared;
   bool isDependent = false; ///< May begin before the launch in front has ended.
+  std::optional<EmptySpec> empty;
   std::vector<ParamSpec> params;
 };
 

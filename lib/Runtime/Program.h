@@ -138,17 +138,22 @@ struct Fa4RuntimeCall {
 
 private:
   friend class fa4::runtime::CallBuilder;
+  /// Rows of one number.
+  struct Fill {
+    uint64_t address = 0, bytes = 0; ///< Bytes of a row.
+    unsigned elementBytes = 1;
+    unsigned value = 0;
+    uint64_t rows = 1, pitch = 0; ///< Bytes from row to row.
+  };
   struct Launch {
+    /// Null where the launch is on sizes of 0; then `fills` are the results.
     fa4::runtime::Kernel *kernel = nullptr;
+    std::vector<Fill> fills;
     fa4::runtime::LaunchConfig config = {};
     fa4::runtime::LaunchAttribute attributes[2] = {};
     std::vector<void *> params;
   };
-  struct Fill {
-    uint64_t address = 0, bytes = 0;
-    unsigned elementBytes = 1;
-    unsigned value = 0;
-  };
+  void fill(const Fill &fill, fa4::runtime::CUstream stream) const;
   std::vector<Launch> launches;
   std::vector<Fill> fills;
   /// The bytes of all parameters, each aligned as a tensor map is.

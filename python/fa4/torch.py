@@ -83,7 +83,7 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     spec's; under torch.autocast, q, k and v are cast as for torch's own attention. Captures are numbers, or tensors, which are constants to the
     gradient. It returns out, and with the spec's `lse` (out, lse), both of which have a gradient. `deterministic`: whether gradients have
     the same bits in each run. Strides may be any multiples of 16 bytes, but for the innermost one, which is one element: tensors
-    that are otherwise are a LaunchError, or, with `copy`, are copied. An empty batch, no queries and no keys are computed without a kernel.
+    that are otherwise are a LaunchError, or, with `copy`, are copied. An empty batch, no queries and no keys are calls as others.
 
     Kernels are compiled at the first call. Raises SpecError, TraceError, CompileError, LaunchError; NotImplementedError for forward-mode
     and second derivatives."""

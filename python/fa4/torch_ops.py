@@ -140,8 +140,6 @@ def sdpa(
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """out and lse of the op `forward`; `backward` is its gradient."""
     out, lse = _make_outputs(q, v, layout)
-    if out.numel() == 0 or k.numel() == 0:
-        return out.zero_(), lse.fill_(-float("inf"))
     read, scalars = _captures(kinds, tensors, numbers, q.device)
     run(_kernel(forward, _chip(q)), {"q": q, "k": k, "v": v, **read}, {"out": out, "lse": lse}, scalars)
     return out, lse
@@ -163,8 +161,6 @@ def sdpa_backward(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
     """dq, dk and dv by the op `backward`."""
     gradients = _empty_gradients(q, k, v)
-    if out.numel() == 0 or k.numel() == 0:
-        return tuple(each.zero_() for each in gradients)
     # Autograd makes dout, with any strides: those of a sum's gradient are all 0.
     dout = dout if is_accessible(dout) else dout.contiguous()
     read, scalars = _captures(kinds, tensors, numbers, q.device)

@@ -42,7 +42,7 @@
 
 // MANIFEST: "2 * min(sm_count / 2, ceildiv(Sq, 512) * Hq * B)"
 // MANIFEST: "condition": "sm_count >= 2 &&
-// MANIFEST: "condition": "2 * ceildiv(Sq, 512) * Hq * B >= 1 &&
+// MANIFEST: "condition": "2 * ceildiv(Sq, 512) * Hq * B >= 0 &&
 
 func.func @f(%q: memref<?x?x?x128xbf16>, %k: memref<?x?x?x128xbf16>, %v: memref<?x?x?x128xbf16>,
              %out: memref<?x?x?x128xbf16>, %lse: memref<?x?x?xf32>) {

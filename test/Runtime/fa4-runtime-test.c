@@ -508,11 +508,35 @@ static void testThreads(void) {
   printf("threads: done\n");
 }
 
+/// What is done where the first launch has nothing to work on: x is 0.
+static void testEmpty(void) {
+  char *text = edit("{\"entry\": \"first\", ",
+                    "{\"entry\": \"first\", \"empty\": {\"condition\": "
+                    "\"x == 0\", \"fills\": [{\"tensor\": \"a\", "
+                    "\"value\": \"-inf\"}, {\"tensor\": \"out\", "
+                    "\"value\": 0}]}, ");
+  Fa4RuntimeProgram *program;
+  check(loadOn(text, kPtx, -1, &program));
+  struct Given *given = give(129, 0);
+  given->all.numScalars = 1;
+  for (int x = 1; x >= 0; --x) {
+    given->scalar.integer = x;
+    printf("x is %d\n", x);
+    check(fa4RuntimeRun(program, &given->all, (void *)7, &message));
+  }
+  fa4RuntimeUnload(program);
+  free(given);
+  free(text);
+  printf("done\n");
+}
+
 int main(int count, char **words) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   const char *what = count > 1 ? words[1] : "";
   if (!strcmp(what, "call"))
     testCall();
+  else if (!strcmp(what, "empty"))
+    testEmpty();
   else if (!strcmp(what, "workspaces"))
     testWorkspaces();
   else if (!strcmp(what, "manifests"))
@@ -528,11 +552,12 @@ int main(int count, char **words) {
   else if (!strcmp(what, "threads"))
     testThreads();
   else
-    return fprintf(stderr,
-                   "usage: %s "
-                   "call|workspaces|manifests|arguments|driver|host|copies|"
-                   "threads\n",
-                   words[0]),
+    return fprintf(
+               stderr,
+               "usage: %s "
+               "call|empty|workspaces|manifests|arguments|driver|host|copies|"
+               "threads\n",
+               words[0]),
            2;
   return 0;
 }

@@ -311,6 +311,24 @@ API cuMemsetD32Async(uint64_t address, unsigned value, size_t count,
                      void *stream) {
   return fill(address, value, 4 * count, stream);
 }
+static int fillRows(uint64_t address, size_t pitch, unsigned value,
+                    size_t bytes, size_t rows, void *stream) {
+  SAY("fill %#llx with %#x, %zu rows of %zu bytes, pitch %zu, stream %p\n",
+      (unsigned long long)address, value, rows, bytes, pitch, stream);
+  return 0;
+}
+API cuMemsetD2D8Async(uint64_t address, size_t pitch, unsigned char value,
+                      size_t width, size_t rows, void *stream) {
+  return fillRows(address, pitch, value, width, rows, stream);
+}
+API cuMemsetD2D16Async(uint64_t address, size_t pitch, unsigned short value,
+                       size_t width, size_t rows, void *stream) {
+  return fillRows(address, pitch, value, 2 * width, rows, stream);
+}
+API cuMemsetD2D32Async(uint64_t address, size_t pitch, unsigned value,
+                       size_t width, size_t rows, void *stream) {
+  return fillRows(address, pitch, value, 4 * width, rows, stream);
+}
 API cuPointerGetAttribute(void *value, int attribute, uint64_t address) {
   if (address < 0x1000000000u || address >= 0x1000000000u * (kDevices + 1))
     return 1;

@@ -88,6 +88,20 @@ def main(code, runtime):
             error = np.linalg.norm(got - wanted[name]) / np.linalg.norm(wanted[name])
             assert error < 6e-3, (name, error)
             call("cuMemFreeAsync", descriptor.allocated, stream)
+    # Without keys out and dq are zeros, and dk and dv have no elements.
+    keys = {name: inputs[name].sizes[1] for name in ("k", "v")}
+    for name in keys:
+        inputs[name].sizes[1] = 0
+    results, status, message = step()
+    assert status == 0, message
+    call("cuStreamSynchronize", stream)
+    for name, like in (("out", "q"), ("dq", "q"), ("dk", "k"), ("dv", "v")):
+        descriptor = getattr(results, name)
+        assert descriptor.sizes[1] == (0 if like == "k" or like == "v" else LENGTH)
+        assert like in keys or not download(descriptor.aligned, arrays[like]).any(), name
+        call("cuMemFreeAsync", descriptor.allocated, stream)
+    for name, size in keys.items():
+        inputs[name].sizes[1] = size
     # A failure is told once, and what follows it is left out.
     good = inputs["k"].aligned
     inputs["k"].aligned += 2

@@ -45,20 +45,19 @@ def call(kernel, sizes):
     return subprocess.run(command, capture_output=True, text=True)
 
 
-POSITIONS = "from 1 to 536870912"
+POSITIONS = "from 0 to 536870912"
 REFUSED = [
-    ("plain", dict(B=0), f"size B must be {POSITIONS}"),
-    ("plain", dict(Sq=0), f"size Sq must be {POSITIONS}"),
-    ("plain", dict(Sk=0), f"size Sk must be {POSITIONS}"),
-    ("plain", dict(Hq=0), f"size Hq must be {POSITIONS}"),
-    ("plain", dict(Hkv=0), f"size Hkv must be {POSITIONS}"),
+    ("plain", dict(B=-1), f"size B must be {POSITIONS}"),
+    ("plain", dict(Sk=-1), f"size Sk must be {POSITIONS}"),
+    ("plain", dict(B=0, Sk=-1), f"size Sk must be {POSITIONS}"),
+    ("plain", dict(Hkv=0), "the number of query heads, Hq, must be a multiple of that of key/value heads, Hkv"),
     ("plain", dict(Sq=-1), f"size Sq must be {POSITIONS}"),
     ("plain", dict(Sq=2**32 + 1), f"size Sq must be {POSITIONS}"),
     ("plain", dict(Sk=2**60), f"size Sk must be {POSITIONS}"),
     ("plain", dict(Sk=2**29 + 1), f"size Sk must be {POSITIONS}"),
-    ("grid", dict(Hq=65536), "Hq, the number of CTAs along y of the grid, must be from 1 to 65535"),
-    ("grid", dict(B=65536), "B, the number of CTAs along z of the grid, must be from 1 to 65535"),
-    ("plain", dict(B=2**16, Hq=2**15), "ceildiv(Sq, 256) * Hq * B, the number of work tiles, must be from 1 to 1073741824"),
+    ("grid", dict(Hq=65536), "Hq, the number of CTAs along y of the grid, must be from 0 to 65535"),
+    ("grid", dict(B=65536), "B, the number of CTAs along z of the grid, must be from 0 to 65535"),
+    ("plain", dict(B=2**16, Hq=2**15), "ceildiv(Sq, 256) * Hq * B, the number of work tiles, must be from 0 to 1073741824"),
     ("plain", dict(sm_count=0), "sm_count, the number of SMs, must be from 1 to 1073741824"),
     ("plain", dict(Hq=3, Hkv=2), "the number of query heads, Hq, must be a multiple of that of key/value heads, Hkv"),
     ("plain", dict(Sk=2**29, Hkv=2**12, Hq=2**12),
@@ -84,6 +83,58 @@ def test_refused(kernels, name, change, sentence):
 def test_good_calls_run(kernels, name):
     done = call(kernels[name], SIZES | (STRIDES if name == "strided" else {}))
     assert done.returncode == 0, done.stderr
+
+
+# A call of Sq queries and Sk keys of two heads, and the shapes of its results.
+EMPTY = [dict(Sk=0), dict(Sq=0), dict(B=0), dict(B=0, Sq=0, Sk=0), dict(Hq=0), dict(Hq=0, Hkv=0)]
+
+
+@pytest.mark.parametrize("check", [[], ["--check"], ["--time"]], ids=["run", "check", "time"])
+@pytest.mark.parametrize("change", EMPTY, ids=str)
+@pytest.mark.parametrize("name", ["plain", "grid", "strided"])
+def test_nothing_is_launched_on_sizes_of_0(kernels, name, change, check, tmp_path):
+    """Rows that see no key are zeros, and the logarithm of their empty sum is -inf."""
+    sizes = SIZES | (STRIDES if name == "strided" else {}) | change
+    outputs = [f"out={tmp_path / 'out.npy'}", f"lse={tmp_path / 'lse.npy'}"]
+    command = [gpu.find_tool("fa4-sim"), kernels[name].manifest, "--random", *check, *(f"{n}={v}" for n, v in sizes.items()), *outputs]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert check == ["--time"] or "CTAs 0," in done.stdout
+    out, lse = np.load(tmp_path / "out.npy"), np.load(tmp_path / "lse.npy")
+    assert out.shape == (sizes["B"], sizes["Sq"], sizes["Hq"], 64) and (out == 0).all()
+    assert lse.shape == (sizes["B"], sizes["Hq"], sizes["Sq"]) and (lse == -np.inf).all()
+
+
+def test_what_is_between_the_elements_stays(kernels, tmp_path):
+    """The LSE is a part of a larger array: rows of 3 numbers that are 5 apart."""
+    manifest = json.loads(kernels["strided"].manifest.read_text())
+    manifest["ptx"] = str(kernels["strided"].ptx)
+    manifest["tensors"]["lse"] |= {"address": "0x700000000000", "exclusive": False}
+    manifest["tensors"]["whole"] = {"dtype": "f32", "shape": [20], "address": "0x700000000000", "fill": 7}
+    path = tmp_path / "k.json"
+    path.write_text(json.dumps(manifest))
+    sizes = SIZES | STRIDES | dict(B=2, Sq=3, Sk=0, lse_stride0=10, lse_stride1=5)
+    command = [gpu.find_tool("fa4-sim"), path, "--random", *(f"{n}={v}" for n, v in sizes.items()), "--output", f"whole={tmp_path / 'w.npy'}"]
+    subprocess.run(command, check=True, capture_output=True)
+    whole = np.load(tmp_path / "w.npy").reshape(4, 5)
+    assert (whole[:, :3] == -np.inf).all() and (whole[:, 3:] == 7).all()
+
+
+def test_what_is_wrong_in_empty_is_said(kernels, tmp_path):
+    manifest = json.loads(kernels["plain"].manifest.read_text())
+    assert manifest["empty"]["fills"] == [{"tensor": "out", "value": 0}, {"tensor": "lse", "value": "-inf"}]
+    for change, sentence in (
+        ({"condition": "Nobody == 0"}, "Nobody"),
+        ({"fills": [{"tensor": "nothing", "value": 0}]}, "no tensor is named 'nothing' at empty.fills[0].tensor"),
+        ({"fills": [{"tensor": "out", "value": "much"}]}, 'expected a number, or a text such as "-inf" at empty.fills[0].value'),
+        ({"fills": [{"tensor": "out"}]}, "'value' is missing at empty.fills[0]"),
+        ({"more": 1}, "unknown key 'more' at empty"),
+    ):
+        path = tmp_path / "k.json"
+        path.write_text(json.dumps(manifest | {"ptx": str(kernels["plain"].ptx), "empty": manifest["empty"] | change}))
+        command = [gpu.find_tool("fa4-sim"), path, "--random", *(f"{n}={v}" for n, v in (SIZES | {"Sk": 0}).items())]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 2 and sentence in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
 
 
 def test_python_says_the_same(kernels):

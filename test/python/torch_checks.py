@@ -142,6 +142,32 @@ def check_nothing_to_compute(device):
         assert all(x.grad.shape == x.shape and not x.grad.any() for x in tensors)
 
 
+def check_empty_calls(device):
+    """What a kernel's own launch does without keys, with and without a graph: nothing is written between the rows of a result."""
+    kernel = fa4.compile(fa4.sdpa(q="B Sq H 64", k="B Sk H 64", lse=True), verify=False)
+    whole = torch.full((2, 8, 5, 64), 7.0, dtype=torch.bfloat16, device=device)
+    out, lse = whole[:, 2:7, 1:4], torch.zeros(2, 3, 5, device=device)
+    q, k = draw(device, 2, 5, 3, 64), draw(device, 2, 0, 3, 64)
+
+    def check():
+        assert not out.any() and (lse == -math.inf).all()
+        assert whole.float().sum().item() == 7 * (whole.numel() - out.numel())
+        out.fill_(1)
+        lse.zero_()
+
+    kernel.launch(q=q, k=k, v=k, out=out, lse=lse)
+    check()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kernel.launch(q=q, k=k, v=k, out=out, lse=lse)
+    assert (out == 1).all()
+    for _ in range(2):
+        graph.replay()
+        check()
+    turned = torch.zeros(2, 3, 64, 5, dtype=torch.bfloat16, device=device).permute(0, 3, 1, 2)
+    refused(fa4.LaunchError, "stride", kernel.launch, q=q, k=k, v=k, out=turned, lse=lse)
+
+
 def check_transforms(device):
     attend = ours.attention(fa4.sdpa(**CAUSAL))
     q, k, v = (draw(device, 1, 32, 1, DIM) for _ in range(3))
@@ -335,7 +361,7 @@ def check_tensors_of_functions(device):
 
 ANYWHERE = [check_strides, check_strides_that_no_tensor_map_has, check_gradient_of_the_lse, check_derivatives_that_there_are_not,
             check_dtypes_and_autocast, check_nothing_to_compute, check_transforms, check_compile, check_inductor, check_tensors_of_functions]  # fmt: skip
-ON_CUDA = [check_graphs, check_streams, check_memory_of_layers]
+ON_CUDA = [check_empty_calls, check_graphs, check_streams, check_memory_of_layers]
 
 
 def main():

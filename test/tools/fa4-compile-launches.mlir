@@ -55,6 +55,49 @@
 // TWICE: 'Sq' is given twice: 8 and 12
 // RUN: fa4-sim %t/cast/f.json Sq=8 Sk=8 --random --check
 
+// A launch on sizes of 0 is what its kernel says instead, by the sequence's names of its results. The next one runs.
+// RUN: fa4-compile %t/empty.mlir -o %t/empty --verify-ptx=false
+// RUN: FileCheck %s --input-file %t/empty/f.json --check-prefix=EMPTY
+// EMPTY: "condition": "M == 0 || N == 0"
+// EMPTY: "tensor": "y"
+// EMPTY-NEXT: "value": "1.5"
+// EMPTY: "condition": "N == 0"
+// EMPTY: "tensor": "y_1"
+// EMPTY-NEXT: "value": "-inf"
+// EMPTY: "condition": "M >= 0 && M <= 536870912"
+// RUN: fa4-sim %t/empty/f.json M=0 N=300 --random --check --output y_1=%t/y_1.npy | FileCheck %s --check-prefix=RUNS
+// RUNS: ok: launches 2, CTAs 3,
+// RUN: python3 -c "import array, sys; assert list(array.array('f', open(sys.argv[1], 'rb').read()[-1200:])) == [1.5] * 300" %t/y_1.npy
+// RUN: fa4-sim %t/empty/f.json M=7 N=0 --random --check | FileCheck %s --check-prefix=NONE
+// NONE: ok: launches 2, CTAs 0,
+// RUN: not fa4-sim %t/out/twice.json N=0 --random 2>&1 | FileCheck %s --check-prefix=REFUSED
+// REFUSED: size N must be from 1 to 536870912; this call has N = 0
+
+//--- empty.mlir
+tile.kernel @first(%x: memref<?xf32> {tile.name = "x", tile.dims = ["M"]},
+                   %y: memref<?xf32> {tile.name = "y", tile.dims = ["N"], tile.output = "once", tile.if_empty = 1.5 : f32})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c128 = arith.constant 128 : index
+  %i = tile.work_tile : index
+  %at = arith.muli %i, %c128 : index
+  %v = tile.load %x[%at] : memref<?xf32> -> vector<128xf32>
+  tile.store %v, %y[%at] : vector<128xf32>, memref<?xf32>
+}
+tile.kernel @second(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]},
+                    %y: memref<?xf32> {tile.name = "y", tile.dims = ["N"], tile.output = "once", tile.if_empty = 0xFF800000 : f32})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+  %c128 = arith.constant 128 : index
+  %i = tile.work_tile : index
+  %at = arith.muli %i, %c128 : index
+  %v = tile.load %x[%at] : memref<?xf32> -> vector<128xf32>
+  tile.store %v, %y[%at] : vector<128xf32>, memref<?xf32>
+}
+func.func @f(%x: memref<?xf32>, %t: memref<?xf32>, %y: memref<?xf32>) {
+  tile.launch @first ins(%x : memref<?xf32>) outs(%t : memref<?xf32>)
+  tile.launch @second ins(%t : memref<?xf32>) outs(%y : memref<?xf32>)
+  return
+}
+
 //--- twice.mlir
 tile.kernel @double(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]},
                     %t: memref<?xf32> {tile.name = "t", tile.dims = ["N"], tile.output = "once"})

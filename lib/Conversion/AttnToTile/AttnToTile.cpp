@@ -16,6 +16,7 @@
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Dialect/Attn/IR/SimplifyMods.h"
+#include "fa4/Dialect/Tile/IR/EmptyCall.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -29,6 +30,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <limits>
 #include <set>
 
 namespace fa4 {
@@ -147,9 +149,11 @@ public:
       : names(names), builder(names.context) {}
 
   /// Adds a tensor or memref. `letters` are the names of its dynamic
-  /// dimensions, `output` is its `tile.output`, if it has one.
+  /// dimensions, `output` is its `tile.output`, if it has one, and `ifEmpty`
+  /// its `tile.if_empty`.
   void addData(StringRef name, Type type, ArrayRef<StringRef> letters,
-               StringRef output = "") {
+               StringRef output = "",
+               std::optional<float> ifEmpty = std::nullopt) {
     auto shaped = cast<ShapedType>(type);
     SmallVector<Attribute> dims;
     for (auto [size, letter] : llvm::zip(shaped.getShape(), letters)) {
@@ -165,6 +169,9 @@ public:
     if (!output.empty())
       more.push_back(builder.getNamedAttr(tile::kArgOutput,
                                           builder.getStringAttr(output)));
+    if (ifEmpty)
+      more.push_back(builder.getNamedAttr(tile::kArgIfEmpty,
+                                          builder.getF32FloatAttr(*ifEmpty)));
     add(name, type, more);
   }
   void addScalar(StringRef name, Type type) { add(name, type, {}); }
@@ -252,9 +259,12 @@ static Signature getSignature(SdpaOp op, const DimNames &names,
   signature.addData("k", op.getK().getType(), names.keys());
   signature.addData("v", op.getV().getType(), names.keys());
   addCaptures(signature, op, /*isVector=*/true);
-  signature.addData("out", outputs[0].getType(), names.queries(), kOnce);
+  // Rows that see no key, of a call without keys, too. A batch without
+  // sequences or queries has none.
+  signature.addData("out", outputs[0].getType(), names.queries(), kOnce, 0.0f);
   if (op.hasLse())
-    signature.addData("lse", outputs[1].getType(), names.rows(), kOnce);
+    signature.addData("lse", outputs[1].getType(), names.rows(), kOnce,
+                      -std::numeric_limits<float>::infinity());
   addCaptures(signature, op, /*isVector=*/false);
   return signature;
 }
@@ -299,8 +309,15 @@ static void addConditions(tile::KernelOp kernel, StringRef queryHeads,
   auto isName = [](StringRef size) { return !llvm::isDigit(size.front()); };
   if (!isName(queryHeads) && !isName(keyHeads))
     return;
+  // A tensor without heads is as empty as one without rows.
+  std::string condition =
+      llvm::formatv("{0} % {1} == 0", queryHeads, keyHeads).str();
+  if (isName(keyHeads))
+    condition = llvm::formatv("{1} == 0 ? {0} == 0 : {2}", queryHeads, keyHeads,
+                              condition)
+                    .str();
   addCondition(
-      kernel, llvm::formatv("{0} % {1} == 0", queryHeads, keyHeads).str(),
+      kernel, condition,
       llvm::formatv("the number of query heads, {0}, must be a multiple of "
                     "that of key/value heads, {1}",
                     queryHeads, keyHeads)
@@ -493,10 +510,10 @@ void BackwardConversion::preprocess() {
   signature.addData("lse", op.getFwdLse().getType(), names.rows());
   if (op.getDlse())
     signature.addData("dlse", op.getDlse().getType(), names.rows());
-  signature.addData("shift", shift.getType(), alignedRows(), kOnce);
-  signature.addData("delta", delta.getType(), alignedRows(), kOnce);
+  signature.addData("shift", shift.getType(), alignedRows(), kOnce, 0.0f);
+  signature.addData("delta", delta.getType(), alignedRows(), kOnce, 0.0f);
   if (sums)
-    signature.addData("sums", sums.getType(), names.queries(), kOnce);
+    signature.addData("sums", sums.getType(), names.queries(), kOnce, 0.0f);
   if (turns)
     signature.addData("turns", turns.getType(), alignedRows(), kOnce);
   tile::KernelOp kernel = addKernel(op, signature, "_preprocess_kernel", target,
@@ -529,12 +546,13 @@ void BackwardConversion::main() {
   Signature signature(names);
   addRecomputed(signature);
   // Blocks of keys add to the rows that see one of them, and the heads of a
-  // group take turns, which is more than can be proven today.
+  // group take turns, which is more than can be proven today. Without keys the
+  // sums stay zeros, as the kernel in front has made them.
   if (sums)
     signature.addData("sums", sums.getType(), names.queries(),
                       turns ? kOrdered : kPartial);
-  signature.addData("dk", destinations[1].getType(), names.keys(), kOnce);
-  signature.addData("dv", destinations[2].getType(), names.keys(), kOnce);
+  signature.addData("dk", destinations[1].getType(), names.keys(), kOnce, 0.0f);
+  signature.addData("dv", destinations[2].getType(), names.keys(), kOnce, 0.0f);
   if (turns)
     signature.addData("turns", turns.getType(), alignedRows());
   addCaptures(signature, op, /*isVector=*/false);
@@ -556,7 +574,8 @@ void BackwardConversion::main() {
 void BackwardConversion::postprocess() {
   Signature signature(names);
   signature.addData("sums", sums.getType(), names.queries());
-  signature.addData("dq", destinations[0].getType(), names.queries(), kOnce);
+  signature.addData("dq", destinations[0].getType(), names.queries(), kOnce,
+                    0.0f);
   tile::KernelOp kernel = addKernel(op, signature, "_postprocess_kernel",
                                     target, 0, tiles.rows, symbols);
   buildPostprocessProgram(op, kernel, tiles);
@@ -567,7 +586,8 @@ void BackwardConversion::postprocess() {
 void BackwardConversion::queryGradient() {
   Signature signature(names);
   addRecomputed(signature);
-  signature.addData("dq", destinations[0].getType(), names.queries(), kOnce);
+  signature.addData("dq", destinations[0].getType(), names.queries(), kOnce,
+                    0.0f);
   addCaptures(signature, op, /*isVector=*/false);
   tile::KernelOp kernel = addKernel(op, signature, "_dq_kernel", target, 0,
                                     tiles.queryRows, symbols);
@@ -584,7 +604,7 @@ void BackwardConversion::sinks() {
   signature.addData("shift", shift.getType(), alignedRows());
   signature.addData("delta", delta.getType(), alignedRows());
   signature.addData("sinks", op.getSinks().getType(), {"Hq"});
-  signature.addData("dsinks", destinations[3].getType(), {"Hq"}, kOnce);
+  signature.addData("dsinks", destinations[3].getType(), {"Hq"}, kOnce, 0.0f);
   tile::KernelOp kernel =
       addKernel(op, signature, "_sinks_kernel", target,
                 {tile::ExtentAttr::get(op.getContext(), signature.getDim(3, 0),
@@ -599,7 +619,7 @@ void BackwardConversion::capture(unsigned number, Value &output) {
   std::string suffix = llvm::formatv("_capture{0}_kernel", number);
   Signature signature(names);
   addRecomputed(signature);
-  signature.addData("parts", parts.getType(), alignedRows(), kOnce);
+  signature.addData("parts", parts.getType(), alignedRows(), kOnce, 0.0f);
   addCaptures(signature, op, /*isVector=*/false);
   tile::KernelOp kernel =
       addKernel(op, signature, suffix, target, 0, tiles.captureRows, symbols);
@@ -612,7 +632,7 @@ void BackwardConversion::capture(unsigned number, Value &output) {
   Signature ofSum(names);
   std::string name = llvm::formatv("dcapture{0}", number);
   ofSum.addData("parts", parts.getType(), alignedRows());
-  ofSum.addData(name, output.getType(), {"Hq"}, kOnce);
+  ofSum.addData(name, output.getType(), {"Hq"}, kOnce, 0.0f);
   tile::KernelOp sum = addKernel(
       op, ofSum, llvm::formatv("_capture{0}_sum_kernel", number).str(), target,
       {tile::ExtentAttr::get(op.getContext(), ofSum.getDim(1, 0), tiles.heads)},

@@ -10,13 +10,17 @@
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Dialect/Tile/IR/EmptyCall.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace fa4;
@@ -459,6 +463,16 @@ LogicalResult KernelSignature::requireMultiple(StringRef what,
   return success();
 }
 
+bool KernelSignature::mayBeEmpty() const {
+  return llvm::any_of(
+      llvm::seq<unsigned>(getKernel().getNumArguments()),
+      [&](unsigned i) { return bool(getKernel().getArgAttr(i, kArgIfEmpty)); });
+}
+
+int64_t KernelSignature::getLeast(StringRef expression) const {
+  return mayBeEmpty() && !getStaticSize(expression) ? 0 : 1;
+}
+
 /// Positions are computed in 32 bits, and a tensor map has no empty dimensions.
 LogicalResult KernelSignature::addSizeConditions() {
   llvm::StringSet<> seen;
@@ -475,7 +489,7 @@ LogicalResult KernelSignature::addSizeConditions() {
                                              getKernel().getArgName(argument))
                                    .str()
                              : llvm::formatv("size {0}", name).str();
-      if (failed(requireRange(what, name.str(), 1, kMaxSize)))
+      if (failed(requireRange(what, name.str(), getLeast(name), kMaxSize)))
         return failure();
     }
   }
@@ -555,8 +569,8 @@ LogicalResult KernelSignature::addGridConditions() {
                             kSmCount.str(), getKernel().getClusterSize(),
                             int64_t(1) << 30)))
       return failure();
-    return requireRange(tiles + ", the number of work tiles,", tiles, 1,
-                        int64_t(1) << 30);
+    return requireRange(tiles + ", the number of work tiles,", tiles,
+                        getLeast(tiles), int64_t(1) << 30);
   }
   for (auto [axis, extent] :
        llvm::enumerate(getKernel().getGrid().getAsRange<ExtentAttr>())) {
@@ -567,7 +581,7 @@ LogicalResult KernelSignature::addGridConditions() {
     std::string what =
         llvm::formatv("{0}, the number of CTAs along {1} of the grid,", ctas,
                       StringRef("xyz").substr(axis, 1));
-    if (failed(requireRange(what, ctas, 1, kMaxGrid[axis])))
+    if (failed(requireRange(what, ctas, getLeast(ctas), kMaxGrid[axis])))
       return failure();
   }
   return success();
@@ -596,11 +610,15 @@ LogicalResult KernelSignature::addStrideConditions() {
         failed(requireMultiple(what, stride, kTensorMapAlignment)))
       return failure();
   }
-  for (auto [argument, dim] : written)
-    if (failed(requireRange(subject(argument, dim, "elements"),
-                            strideExpression(argument, dim), 1,
+  for (auto [argument, dim] : written) {
+    std::string stride = strideExpression(argument, dim);
+    // A product of sizes, which is 0 where the tensor has no elements.
+    bool isProduct = memrefType(argument).getLayout().isIdentity();
+    if (failed(requireRange(subject(argument, dim, "elements"), stride,
+                            isProduct ? getLeast(stride) : 1,
                             kTensorMapStrideEnd - 1)))
       return failure();
+  }
   return success();
 }
 
@@ -705,6 +723,51 @@ DictionaryAttr KernelSignature::describeTensors() const {
   return builder.getDictionaryAttr(tensors);
 }
 
+/// The number as manifests have it. Infinities are no numbers of JSON.
+static Attribute describeNumber(Builder &builder, double number) {
+  if (std::isinf(number))
+    return builder.getStringAttr(number < 0 ? "-inf" : "inf");
+  if (number == 0)
+    return builder.getI64IntegerAttr(0);
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.9g", number);
+  return builder.getStringAttr(text);
+}
+
+DictionaryAttr KernelSignature::describeEmpty() const {
+  Builder builder(getKernel().getContext());
+  llvm::SetVector<StringRef> names;
+  SmallVector<Attribute> fills;
+  for (auto [argument, type] :
+       llvm::enumerate(getKernel().getArgumentTypes())) {
+    auto memref = dyn_cast<MemRefType>(type);
+    for (int64_t dim = 0; memref && dim < memref.getRank(); ++dim) {
+      StringRef name = getKernel().getDimName(argument, dim);
+      if (std::optional<AlignedSize> aligned = getAlignedSize(name))
+        name = aligned->name;
+      if (!getStaticSize(name))
+        names.insert(name);
+    }
+    auto number =
+        getKernel().getArgAttrOfType<FloatAttr>(argument, kArgIfEmpty);
+    if (number)
+      fills.push_back(builder.getDictionaryAttr(
+          {builder.getNamedAttr(
+               "tensor",
+               builder.getStringAttr(getKernel().getArgName(argument))),
+           builder.getNamedAttr(
+               "value", describeNumber(builder, number.getValueAsDouble()))}));
+  }
+  if (names.empty())
+    return {};
+  std::string condition;
+  for (StringRef name : names)
+    condition += (condition.empty() ? "" : " || ") + name.str() + " == 0";
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr("condition", builder.getStringAttr(condition)),
+       builder.getNamedAttr("fills", builder.getArrayAttr(fills))});
+}
+
 /// Collects the names that an expression may use: sizes, free strides, scalars.
 static ArrayAttr collectNames(KernelOp kernel, Builder &builder) {
   SmallVector<Attribute> names;
@@ -785,6 +848,8 @@ DictionaryAttr KernelSignature::buildManifest() const {
   if (getKernel()->hasAttr(kProgrammaticLaunchAttr))
     manifest.push_back(
         builder.getNamedAttr(kProgrammatic, builder.getBoolAttr(true)));
+  if (DictionaryAttr empty = mayBeEmpty() ? describeEmpty() : DictionaryAttr())
+    manifest.push_back(builder.getNamedAttr(kEmpty, empty));
   return builder.getDictionaryAttr(manifest);
 }
 

@@ -118,6 +118,12 @@ private:
                                       int64_t factor);
   mlir::DictionaryAttr describeMap(const TensorMap &map) const;
   mlir::DictionaryAttr describeTensors() const;
+  /// Whether calls may have sizes of 0 (`tile.if_empty`), and what is done
+  /// then.
+  bool mayBeEmpty() const;
+  mlir::DictionaryAttr describeEmpty() const;
+  /// The least value of a size, or of a product of sizes, in a call.
+  int64_t getLeast(llvm::StringRef expression) const;
   mlir::DictionaryAttr buildManifest() const;
   std::string strideExpression(unsigned argument, int64_t dim) const;
 

@@ -218,10 +218,12 @@ LogicalResult LaunchSequence::add(LaunchOp launch) {
   for (StringRef key :
        {StringRef("ptx"), StringRef("entry"), StringRef("grid"),
         StringRef("block"), StringRef("cluster"), StringRef("dynamic_smem"),
-        StringRef(kProgrammatic), StringRef("params")})
+        StringRef(kProgrammatic), StringRef(kEmpty), StringRef("params")})
     if (const json::Value *value = manifest.get(key))
       entry[key] = *value;
   rename(*entry.get("params"), renamed);
+  if (json::Value *empty = entry.get(kEmpty))
+    rename(*empty, renamed);
   launches.push_back(std::move(entry));
   return success();
 }

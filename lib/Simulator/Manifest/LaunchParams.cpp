@@ -149,28 +149,55 @@ Session::makeParam(const ParamSpec &param) {
   return result;
 }
 
+llvm::Expected<bool> Session::findEmpty(const LaunchSpec &launch) const {
+  if (!launch.empty)
+    return false;
+  auto isEmpty = launch.empty->condition.evaluateInteger(values);
+  if (!isEmpty)
+    return fail(llvm::toString(isEmpty.takeError()) + " at " +
+                launch.empty->where);
+  return *isEmpty != 0;
+}
+
+llvm::Expected<LaunchConfig> Session::makeConfig(const LaunchSpec &launch) {
+  LaunchConfig config;
+  config.entry = launch.entry;
+  if (auto error = makeTriple(launch.grid, config.grid, "grid"))
+    return std::move(error);
+  if (auto error = makeTriple(launch.block, config.block, "block"))
+    return std::move(error);
+  if (auto error = makeTriple(launch.cluster, config.cluster, "cluster"))
+    return std::move(error);
+  auto shared = integerOf(launch.dynamicShared, UINT32_MAX);
+  if (!shared)
+    return fail("dynamic_smem: " + llvm::toString(shared.takeError()));
+  config.dynamicSharedBytes = uint32_t(*shared);
+  config.programmatic = launch.programmatic;
+  for (const ParamSpec &param : launch.params) {
+    auto bytes = makeParam(param);
+    if (!bytes)
+      return fail(llvm::toString(bytes.takeError()) + " at " + param.where);
+    config.params.push_back(std::move(*bytes));
+  }
+  return config;
+}
+
 llvm::Error Session::makeConfigs() {
   for (const LaunchSpec &launch : spec.launches) {
-    LaunchConfig config;
-    config.entry = launch.entry;
-    if (auto error = makeTriple(launch.grid, config.grid, "grid"))
-      return error;
-    if (auto error = makeTriple(launch.block, config.block, "block"))
-      return error;
-    if (auto error = makeTriple(launch.cluster, config.cluster, "cluster"))
-      return error;
-    auto shared = integerOf(launch.dynamicShared, UINT32_MAX);
-    if (!shared)
-      return fail("dynamic_smem: " + llvm::toString(shared.takeError()));
-    config.dynamicSharedBytes = uint32_t(*shared);
-    config.programmatic = launch.programmatic;
-    for (const ParamSpec &param : launch.params) {
-      auto bytes = makeParam(param);
-      if (!bytes)
-        return fail(llvm::toString(bytes.takeError()) + " at " + param.where);
-      config.params.push_back(std::move(*bytes));
+    auto isEmpty = findEmpty(launch);
+    if (!isEmpty)
+      return isEmpty.takeError();
+    emptyLaunches.push_back(*isEmpty);
+    if (*isEmpty) {
+      configs.emplace_back();
+      configs.back().entry = launch.entry;
+      configs.back().grid = {0, 0, 0};
+      continue;
     }
-    configs.push_back(std::move(config));
+    auto config = makeConfig(launch);
+    if (!config)
+      return config.takeError();
+    configs.push_back(std::move(*config));
   }
   return llvm::Error::success();
 }

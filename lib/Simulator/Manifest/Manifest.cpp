@@ -14,6 +14,7 @@
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include <cmath>
 
 using namespace fa4::sim;
 using llvm::StringRef;
@@ -216,6 +217,9 @@ private:
   bool readFill(const JsonPlace &place, TensorSpec &tensor);
   bool readAlignment(const JsonPlace &place, TensorSpec &tensor);
   bool readRequirement(const JsonPlace &place);
+  bool readEmpty(const JsonPlace &place, LaunchSpec &launch);
+  static bool readFillValue(const JsonPlace &place, DType dtype,
+                            EmptySpec::Fill &fill);
   bool readLaunch(const JsonPlace &place, const JsonPlace &top);
   bool readParam(const JsonPlace &place, ParamSpec &param, unsigned depth);
   bool readStruct(const JsonPlace &place, ParamSpec &param, unsigned depth);
@@ -450,6 +454,53 @@ bool ManifestReader::readParam(const JsonPlace &place, ParamSpec &param,
   return readStruct(place, param, depth);
 }
 
+bool ManifestReader::readEmpty(const JsonPlace &place, LaunchSpec &launch) {
+  if (!place.onlyKeys({"condition", "fills"}))
+    return false;
+  EmptySpec empty;
+  empty.where = place.where();
+  auto condition = place.require("condition"), fills = place.require("fills");
+  if (!condition || !condition->read(empty.condition) || !fills)
+    return false;
+  bool ok = fills->forEach([&](JsonPlace element) {
+    if (!element.onlyKeys({"tensor", "value"}))
+      return false;
+    auto tensor = element.require("tensor"), value = element.require("value");
+    EmptySpec::Fill fill;
+    if (!tensor || !checkTensor(*tensor, fill.tensor) || !value ||
+        !readFillValue(*value, manifest.findTensor(fill.tensor)->dtype, fill))
+      return false;
+    empty.fills.push_back(std::move(fill));
+    return true;
+  });
+  launch.empty = std::move(empty);
+  return ok;
+}
+
+/// Reads a number, or the text of one: JSON has no infinity.
+bool ManifestReader::readFillValue(const JsonPlace &place, DType dtype,
+                                   EmptySpec::Fill &fill) {
+  std::optional<Number> number;
+  if (place.isString()) {
+    std::string text;
+    if (!place.read(text))
+      return false;
+    number = Number::parse(text);
+  } else if (Expression value; place.read(value)) {
+    if (auto constant = value.evaluate({}))
+      number = *constant;
+    else
+      llvm::consumeError(constant.takeError());
+  }
+  if (!number)
+    return place.fail("expected a number, or a text such as \"-inf\"");
+  fill.value = number->asDouble();
+  if (isFloat(dtype) ||
+      (fill.value == std::floor(fill.value) && std::fabs(fill.value) < 0x1p63))
+    return true;
+  return place.fail("the fill of '" + fill.tensor + "' must be an integer");
+}
+
 /// Reads one launch. If the launch names no PTX file, that of the manifest's
 /// top level counts.
 bool ManifestReader::readLaunch(const JsonPlace &place, const JsonPlace &top) {
@@ -476,6 +527,9 @@ bool ManifestReader::readLaunch(const JsonPlace &place, const JsonPlace &top) {
   auto programmatic = place.find("programmatic");
   if (programmatic && !programmatic->read(launch.programmatic))
     return false;
+  auto empty = place.find("empty");
+  if (empty && !readEmpty(*empty, launch))
+    return false;
   auto params = place.find("params");
   bool ok = !params || params->forEach([&](JsonPlace element) {
     launch.params.emplace_back();
@@ -488,7 +542,7 @@ bool ManifestReader::readLaunch(const JsonPlace &place, const JsonPlace &top) {
 bool ManifestReader::read(const JsonPlace &top) {
   if (!top.onlyKeys({"version", "comment", "ptx", "sizes", "requires",
                      "tensors", "launches", "entry", "grid", "block", "cluster",
-                     "dynamic_smem", "programmatic", "params"}))
+                     "dynamic_smem", "programmatic", "empty", "params"}))
     return false;
   if (auto version = top.find("version")) {
     int64_t number;
@@ -521,7 +575,7 @@ bool ManifestReader::read(const JsonPlace &top) {
     return top.fail("'grid' beside 'launches'");
   return launches->forEach([&](JsonPlace launch) {
     return launch.onlyKeys({"comment", "ptx", "entry", "grid", "block",
-                            "cluster", "dynamic_smem", "programmatic",
+                            "cluster", "dynamic_smem", "programmatic", "empty",
                             "params"}) &&
            readLaunch(launch, top);
   });

@@ -393,6 +393,14 @@ private:
 };
 } // namespace
 
+/// Writes a value of a tensor's type. One of an integer type is an integer.
+static void writeElement(DType type, double value, uint8_t *to) {
+  uint64_t bits =
+      isFloat(type) ? encodeFloat(type, value) : uint64_t(int64_t(value));
+  for (unsigned b = 0; b < dtypeBytes(type); ++b)
+    to[b] = uint8_t(bits >> (8 * b));
+}
+
 /// Sets the contents that a tensor has before the first launch.
 llvm::Error Session::fillTensor(Tensor &tensor, const PrepareOptions &options) {
   const TensorSpec &s = *tensor.spec;
@@ -434,10 +442,7 @@ llvm::Error Session::fillTensor(Tensor &tensor, const PrepareOptions &options) {
     double value = fill == Fill::Random ? generator.normal()
                    : fill == Fill::Iota ? double(i)
                                         : s.fillValue;
-    uint64_t bits = isFloat(s.dtype) ? encodeFloat(s.dtype, value)
-                                     : uint64_t(int64_t(value));
-    for (unsigned b = 0; b < bytes; ++b)
-      data[offset + b] = uint8_t(bits >> (8 * b));
+    writeElement(s.dtype, value, data + offset);
   });
   return llvm::Error::success();
 }
@@ -632,10 +637,33 @@ llvm::Error Session::prepare(const PrepareOptions &options) {
   return llvm::Error::success();
 }
 
+/// Writes the elements of results for which nothing runs, and nothing else.
+void Session::fillEmpty(const EmptySpec &empty) {
+  for (const EmptySpec::Fill &fill : empty.fills) {
+    const Tensor &tensor = tensorOf(fill.tensor);
+    if (tensor.bytes == 0)
+      continue;
+    DType type = tensor.spec->dtype;
+    uint8_t *data = dataOf(tensor);
+    const Allocation *allocation = memory->find(tensor.address);
+    uint64_t begin = tensor.address - allocation->address;
+    forEachElement(tensor, [&](int64_t, uint64_t offset) {
+      writeElement(type, fill.value, data + offset);
+      if (!allocation->initialised)
+        for (unsigned b = 0; b < dtypeBytes(type); b += 4)
+          allocation->setWritten(begin + offset + b);
+    });
+  }
+}
+
 llvm::Error Session::runWith(
     size_t launch,
     llvm::function_ref<llvm::Error(Simulator &, const LaunchConfig &)> execute,
     bool isChecked) {
+  if (isEmpty(launch)) {
+    fillEmpty(*spec.launches[launch].empty);
+    return llvm::Error::success();
+  }
   llvm::Error error = execute(*imageOf[launch]->simulator, configs[launch]);
   // The checker has noted what the launch has written. Without one, everything
   // may have been.

@@ -15,8 +15,8 @@
 
 // CHECK-LABEL: tile.kernel @wide_kernel(
 // CHECK-NOT: tile.name = "sums"
-// CHECK-SAME: tile.name = "dk", tile.output = "once"
-// CHECK-SAME: tile.name = "dv", tile.output = "once"
+// CHECK-SAME: tile.if_empty = 0.000000e+00 : f32, tile.name = "dk", tile.output = "once"
+// CHECK-SAME: tile.if_empty = 0.000000e+00 : f32, tile.name = "dv", tile.output = "once"
 // CHECK-SAME: grid = [#tile.extent<"Sk" by 128>, #tile.extent<"Hkv">
 // CHECK: scf.for
 // CHECK: tile.mma %{{.*}}, transpose %{{.*}} : vector<128x192xbf16>, vector<64x192xbf16> -> vector<128x64xf32>
@@ -31,10 +31,10 @@
 // CHECK-LABEL: tile.kernel @wide_dq_kernel(
 // CHECK-SAME: tile.name = "q"
 // CHECK-SAME: tile.name = "shift"
-// CHECK-SAME: tile.name = "dq", tile.output = "once"
+// CHECK-SAME: tile.if_empty = 0.000000e+00 : f32, tile.name = "dq", tile.output = "once"
 // CHECK-SAME: grid = [#tile.extent<"Sq" by 128>, #tile.extent<"Hq">
 // CHECK-SAME: tile.programmatic_launch
-// CHECK-SAME: condition = "Hq % Hkv == 0"
+// CHECK-SAME: condition = "Hkv == 0 ? Hq == 0 : Hq % Hkv == 0"
 // CHECK: %[[SHIFT:.*]] = tile.load_rows
 // CHECK: %[[DELTA:.*]] = tile.load_rows
 // CHECK: %[[DQ:.*]] = scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}) -> (vector<128x192xf32>)

@@ -6,7 +6,7 @@
 // The rows' factor of 2^x: -log2(e) lse, and -inf for rows that see no key.
 // CHECK-LABEL: tile.kernel @causal_preprocess_kernel(
 // CHECK-SAME: tile.name = "dlse"
-// CHECK-SAME: tile.dims = ["B", "Hq", "align(Sq, 128)"], tile.name = "shift"
+// CHECK-SAME: tile.dims = ["B", "Hq", "align(Sq, 128)"], tile.if_empty = 0.000000e+00 : f32, tile.name = "shift"
 // CHECK-SAME: grid = [#tile.extent<"Sq" by 128>, #tile.extent<"Hq">, #tile.extent<"B">]
 // Each launch may begin before the one in front of it has ended.
 // CHECK-SAME: tile.programmatic_launch
@@ -28,10 +28,11 @@
 // the group take turns. Only blocks on the diagonal and a tile that is cut off
 // are masked. More blocks in front of them would be masked, too.
 // CHECK-LABEL: tile.kernel @causal_kernel(
-// CHECK-SAME: tile.name = "sums", tile.output = "partial"
+// What is added to zeros stays as it is.
+// CHECK-SAME: "64"], tile.name = "sums", tile.output = "partial"
 // CHECK-SAME: grid = [#tile.extent<"Sk" by 128>, #tile.extent<"Hkv">, #tile.extent<"B">]
 // CHECK-SAME: tile.programmatic_launch
-// CHECK-SAME: condition = "Hq % Hkv == 0"
+// CHECK-SAME: condition = "Hkv == 0 ? Hq == 0 : Hq % Hkv == 0"
 // CHECK: %[[GROUP:.*]] = arith.divui
 // CHECK: %[[OWN:.*]] = arith.minsi
 // CHECK: %[[FIRST:.*]] = tile.at_most %[[OWN]]
@@ -249,7 +250,7 @@ func.func @turns(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>, %v: memre
 // CHECK: scf.for
 // CHECK: tile.load_rows %{{.*}}[%{{.*}}] : memref<?xf32> -> vector<128xf32>
 // CHECK-LABEL: tile.kernel @slopes_capture0_kernel(
-// CHECK-SAME: tile.name = "parts", tile.output = "once"
+// CHECK-SAME: tile.if_empty = 0.000000e+00 : f32, tile.name = "parts", tile.output = "once"
 // CHECK-SAME: grid = [#tile.extent<"Sq" by 256>, #tile.extent<"Hq">, #tile.extent<"B">]
 // CHECK: tile.load_rows %{{.*}}[%{{.*}}] : memref<?xf32> -> vector<256xf32>
 // CHECK: scf.for {{.*}} -> (vector<256xf32>)
@@ -258,7 +259,7 @@ func.func @turns(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>, %v: memre
 // CHECK: tile.mma
 // CHECK: vector.multi_reduction <add>
 // CHECK-LABEL: tile.kernel @slopes_capture0_sum_kernel(
-// CHECK-SAME: tile.name = "dcapture0", tile.output = "once"
+// CHECK-SAME: tile.if_empty = 0.000000e+00 : f32, tile.name = "dcapture0", tile.output = "once"
 // CHECK-SAME: grid = [#tile.extent<"Hq" by 128>]
 // CHECK-LABEL: func @slopes(
 // CHECK: %[[PARTS:.*]] = tile.launch @slopes_capture0_kernel

@@ -7,7 +7,7 @@
 // SIM: size Hq must be 4, as it is in another operand; this call has
 
 // CHECK-LABEL: tile.kernel @capture_kernel(
-// CHECK-SAME: tile.requires = [{condition = "Hq == 4", message = "size Hq must be 4, as it is in another operand"}, {condition = "Hq % Hkv == 0"
+// CHECK-SAME: tile.requires = [{condition = "Hq == 4", message = "size Hq must be 4, as it is in another operand"}, {condition = "Hkv == 0 ? Hq == 0 : Hq % Hkv == 0"
 func.func @capture(%q: tensor<?x?x?x64xbf16>, %c: tensor<4xf32>) -> tensor<?x?x?x64xbf16> {
   %o = attn.sdpa %q, %q, %q layout<bshd> captures(%c : tensor<4xf32>) : tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16> -> tensor<?x?x?x64xbf16>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %t: tensor<4xf32>) {

@@ -10,10 +10,10 @@
 // CHECK-SAME: %[[Q:[^ ]*]]: memref<?x?x?x128xbf16> {tile.dims = ["B", "Sq", "Hq", "128"], tile.name = "q"}
 // CHECK-SAME: %[[K:[^ ]*]]: memref<?x?x?x128xbf16> {tile.dims = ["B", "Sk", "Hkv", "128"], tile.name = "k"}
 // CHECK-SAME: %[[V:[^ ]*]]: memref<?x?x?x128xbf16> {tile.dims = ["B", "Sk", "Hkv", "128"], tile.name = "v"}
-// CHECK-SAME: %[[OUT:[^ ]*]]: memref<?x?x?x128xbf16> {tile.dims = ["B", "Sq", "Hq", "128"], tile.name = "out", tile.output = "once"}
-// CHECK-SAME: %[[LSE:[^ ]*]]: memref<?x?x?xf32> {tile.dims = ["B", "Hq", "Sq"], tile.name = "lse", tile.output = "once"}
+// CHECK-SAME: %[[OUT:[^ ]*]]: memref<?x?x?x128xbf16> {tile.dims = ["B", "Sq", "Hq", "128"], tile.if_empty = 0.000000e+00 : f32, tile.name = "out", tile.output = "once"}
+// CHECK-SAME: %[[LSE:[^ ]*]]: memref<?x?x?xf32> {tile.dims = ["B", "Hq", "Sq"], tile.if_empty = 0xFF800000 : f32, tile.name = "lse", tile.output = "once"}
 // CHECK-SAME: chip = "sm_100a", grid = [#tile.extent<"Sq" by 256>, #tile.extent<"Hq">, #tile.extent<"B">]
-// CHECK-SAME: tile.requires = [{condition = "Hq % Hkv == 0", message = "the number of query heads, Hq, must be a multiple of that of key/value heads, Hkv"}]
+// CHECK-SAME: tile.requires = [{condition = "Hkv == 0 ? Hq == 0 : Hq % Hkv == 0", message = "the number of query heads, Hq, must be a multiple of that of key/value heads, Hkv"}]
 // CHECK-DAG: %[[CS:.*]] = arith.constant dense<0.127517432> : vector<256x128xf32>
 // CHECK-DAG: %[[CROW:.*]] = arith.constant dense<0.127517432> : vector<256xf32>
 // bf16 has exponents of up to 128; 2^24 times this is how large exponents may be.

@@ -279,3 +279,31 @@ tile.kernel @budget() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} 
 tile.kernel @align(%x: memref<?xf32> {tile.name = "x", tile.dims = ["align(N)"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 }
+
+// -----
+
+// expected-error @+1 {{argument 'x': 'tile.if_empty' is for outputs ('tile.output') with floating-point elements}}
+tile.kernel @input(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"], tile.if_empty = 0.0 : f32})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N">]} {
+}
+
+// -----
+
+// expected-error @+1 {{argument 'x': 'tile.if_empty' is for outputs ('tile.output') with floating-point elements}}
+tile.kernel @integers(%x: memref<?xi32> {tile.name = "x", tile.dims = ["N"], tile.output = "once", tile.if_empty = 0.0 : f32})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N">]} {
+}
+
+// -----
+
+// expected-error @+1 {{argument 'x': 'tile.if_empty' must be an f32 that is no NaN, not 0 : i32}}
+tile.kernel @integer(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"], tile.output = "once", tile.if_empty = 0 : i32})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N">]} {
+}
+
+// -----
+
+// expected-error @+1 {{argument 'x': 'tile.if_empty' must be an f32 that is no NaN, not 0x7FC00000 : f32}}
+tile.kernel @nan(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"], tile.output = "once", tile.if_empty = 0x7FC00000 : f32})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N">]} {
+}

@@ -30,6 +30,9 @@ inline constexpr llvm::StringLiteral kArgumentsProperty = "fa4.arguments";
 /// The key of a launch that may begin before the one in front of it has ended.
 inline constexpr llvm::StringLiteral kProgrammatic = "programmatic";
 
+/// The key of what is done in place of a launch where a size is 0.
+inline constexpr llvm::StringLiteral kEmpty = "empty";
+
 /// The name in a manifest of the number of SMs that a launch has, on which the
 /// grids of kernels with the schedule `static` depend.
 inline constexpr llvm::StringLiteral kSmCount = "sm_count";

@@ -89,12 +89,24 @@ struct VariableSpec {
   std::string file; ///< Contents as bytes; empty: as the PTX has them.
 };
 
+/// What is done in place of a launch on sizes of 0.
+struct EmptySpec {
+  struct Fill {
+    std::string tensor;
+    double value = 0; ///< Of each element; an integer for integer types.
+  };
+  Expression condition; ///< Not 0 where nothing is launched.
+  std::vector<Fill> fills;
+  std::string where; ///< "launches[1].empty", for messages.
+};
+
 struct LaunchSpec {
   std::string ptx;   ///< Path as it is to be opened.
   std::string entry; ///< Empty: the only one.
   Expression grid[3], block[3], cluster[3];
   Expression dynamicShared;
   bool programmatic = false; ///< LaunchConfig::programmatic.
+  std::optional<EmptySpec> empty;
   std::vector<ParamSpec> params;
   std::vector<VariableSpec> variables; ///< Those with fixed addresses.
 };

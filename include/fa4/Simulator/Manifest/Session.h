@@ -85,6 +85,9 @@ public:
 
   size_t launchCount() const { return spec.launches.size(); }
   const LaunchConfig &launch(size_t i) const { return configs[i]; }
+  /// Whether the launch is on sizes of 0, so that nothing runs and its results
+  /// are filled (EmptySpec). Its grid is 0 then. After prepare.
+  bool isEmpty(size_t launch) const { return emptyLaunches[launch]; }
   const ptx::Module &module(size_t launch) const;
   llvm::Expected<RunResult> run(size_t launch, const RunOptions &options);
   /// The same with another way to run a program: `execute` gets the decoded
@@ -126,6 +129,9 @@ private:
   llvm::Error loadModules();
   llvm::Error fillVariables(const LaunchSpec &launch);
   llvm::Error makeConfigs();
+  llvm::Expected<bool> findEmpty(const LaunchSpec &launch) const;
+  llvm::Expected<LaunchConfig> makeConfig(const LaunchSpec &launch);
+  void fillEmpty(const EmptySpec &empty);
   llvm::Error makeTriple(const Expression (&from)[3], Dim3 &to,
                          llvm::StringRef what);
   llvm::Expected<std::vector<uint8_t>> makeParam(const ParamSpec &param);
@@ -146,6 +152,7 @@ private:
   std::vector<Image *> imageOf; ///< By launch.
   std::set<uint64_t> filled;    ///< Addresses of variables with contents.
   std::vector<LaunchConfig> configs;
+  std::vector<bool> emptyLaunches;
   std::vector<std::pair<Allocation *, std::vector<uint8_t>>> snapshot;
   std::vector<std::string> zeros;
   std::vector<Allocation *> undefined; ///< Until launches write to them.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "fa4/Dialect/Tile/IR/EmptyCall.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Support/OpCheckInterface.h"
 #include "mlir/IR/Builders.h"
@@ -161,6 +162,25 @@ bool fa4::tile::fitsChip(VectorType tile) {
   return elements <= kMaxTileElements;
 }
 
+static LogicalResult verifyIfEmpty(KernelOp op, unsigned arg,
+                                   MemRefType memref) {
+  Attribute attr = op.getArgAttr(arg, kArgIfEmpty);
+  if (!attr)
+    return success();
+  if (!memref || !op.getArgAttr(arg, kArgOutput) ||
+      !isa<FloatType>(memref.getElementType()))
+    return op.emitOpError("argument '")
+           << op.getArgName(arg) << "': '" << kArgIfEmpty
+           << "' is for outputs ('" << kArgOutput
+           << "') with floating-point elements";
+  auto number = dyn_cast<FloatAttr>(attr);
+  if (!number || !number.getType().isF32() || number.getValue().isNaN())
+    return op.emitOpError("argument '")
+           << op.getArgName(arg) << "': '" << kArgIfEmpty
+           << "' must be an f32 that is no NaN, not " << attr;
+  return success();
+}
+
 static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
                                      llvm::StringSet<> &dimNames) {
   Type type = op.getArgumentTypes()[arg];
@@ -174,6 +194,8 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
            << name.getValue() << "': '" << kArgOutput
            << "' of a memref is \"once\", \"accumulate\", \"ordered\" or "
               "\"partial\"";
+  if (failed(verifyIfEmpty(op, arg, memref)))
+    return failure();
   if (!memref) {
     if (type.isF32() || type.isInteger(32) || type.isIndex())
       return success();

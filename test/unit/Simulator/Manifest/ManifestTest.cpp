@@ -126,6 +126,25 @@ TEST(Manifest, Errors) {
             "dir/m.json: JSON is nested too deeply");
 }
 
+TEST(Manifest, EmptyErrors) {
+  auto filled = [](const std::string &value) {
+    return errorOf("{" + launch + R"(, "tensors": {"q": {"shape": [1],
+        "dtype": "i32"}, "f": {"shape": [1], "dtype": "f32"}},
+        "empty": {"condition": "0", "fills": [)" +
+                   value + "]}}");
+  };
+  EXPECT_EQ(filled(R"({"tensor": "q", "value": 3},
+                      {"tensor": "f", "value": "-inf"})"),
+            "no error");
+  EXPECT_EQ(filled(R"({"tensor": "q", "value": "-inf"})"),
+            "dir/m.json: the fill of 'q' must be an integer at "
+            "empty.fills[0].value");
+  EXPECT_EQ(filled(R"({"tensor": "k", "value": 0})"),
+            "dir/m.json: no tensor is named 'k' at empty.fills[0].tensor");
+  EXPECT_EQ(errorOf("{" + launch + R"(, "empty": {"fills": []}})"),
+            "dir/m.json: 'condition' is missing at empty");
+}
+
 /// The error of one parameter beside a tensor q of [8, 8] bf16.
 static std::string errorOfParam(const std::string &param) {
   return errorOf("{" + launch + R"(, "tensors": {"q": {"dtype": "bf16",

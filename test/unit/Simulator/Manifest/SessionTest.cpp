@@ -105,6 +105,29 @@ TEST_F(SessionTest, LaunchesShareMemoryAndReset) {
   }
 }
 
+TEST_F(SessionTest, EmptyLaunchesFillInEachRun) {
+  std::string text = addManifest;
+  std::string first = R"({"grid": [1], "block": ["n"],)";
+  text.insert(text.find(first) + 1, R"("empty": {"condition": "n == 3",
+      "fills": [{"tensor": "x", "value": -5}]},)");
+  Session session(manifest(text));
+  ASSERT_FALSE(bool(session.setArray("x", ints({1, 2, 3}))));
+  ASSERT_EQ(prepareError(session), "no error");
+  EXPECT_TRUE(session.isEmpty(0));
+  EXPECT_FALSE(session.isEmpty(1));
+  for (int round = 0; round < 2; ++round) {
+    session.reset();
+    for (size_t i = 0; i < session.launchCount(); ++i) {
+      auto result = session.run(i, {});
+      ASSERT_TRUE(bool(result));
+      EXPECT_TRUE(result->ok());
+    }
+    auto x = session.array("x", false);
+    ASSERT_TRUE(bool(x));
+    EXPECT_EQ(x->data, ints({-2, -2, -2}).data);
+  }
+}
+
 TEST_F(SessionTest, SizesMustAgree) {
   Session session(manifest(addManifest));
   ASSERT_FALSE(bool(session.setArray("x", ints({1, 2, 3}))));

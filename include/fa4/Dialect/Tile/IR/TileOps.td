@@ -74,8 +74,9 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     | `"ordered"` | `tile.reduce_add` adds to them, always in a turn (`tile.await_turn`), so that the sums do not depend on timing |
     | `"partial"` | some are written; nothing is checked |
 
-    Without it, an argument that `tile.reduce_add` adds to is `"accumulate"`, and any other
-    that is written is `"once"`. `tile-verify-outputs` and `tile-to-nvvm` check it.
+    Without it, an argument that `tile.reduce_add` adds to is `"accumulate"`, and any other that is written is `"once"`. `tile-verify-outputs` and `tile-to-nvvm` check it.
+    `tile.if_empty`, an f32, beside it is what the tensor holds where a size is 0. A kernel that has one may be called so, and is not launched: see
+    [manifests](../simulator-manifest.md#sizes-of-0). Its outputs without one stay as they are. Other kernels are not called with sizes of 0.
 
     | attribute | meaning |
     |---|---|
