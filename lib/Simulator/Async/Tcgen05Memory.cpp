@@ -352,9 +352,31 @@ struct LoadStoreForm {
   unsigned registers = 0, firstRegister = 0, address = 0;
   uint32_t columns = 0;          ///< That the whole access spans.
   std::vector<TensorCell> cells; ///< By thread * registers + register.
+  /// Register r of thread t is column r of row t, and there are whole squares
+  /// of four of both.
+  bool inSquares = false;
 };
 
 /// The values of a warp's tcgen05.st on their way to tensor memory.
+/// Writes to row i, column r what column i, row r of a square has.
+static void transposeSquare(const uint32_t *const from[4],
+                            uint32_t *const to[4]) {
+  using Vector = uint32_t __attribute__((vector_size(16)));
+  Vector in[4];
+  for (unsigned i = 0; i < 4; ++i)
+    std::memcpy(&in[i], from[i], sizeof(Vector));
+  Vector low0 = __builtin_shufflevector(in[0], in[1], 0, 4, 1, 5);
+  Vector high0 = __builtin_shufflevector(in[0], in[1], 2, 6, 3, 7);
+  Vector low2 = __builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
+  Vector high2 = __builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
+  Vector out[4] = {__builtin_shufflevector(low0, low2, 0, 1, 4, 5),
+                   __builtin_shufflevector(low0, low2, 2, 3, 6, 7),
+                   __builtin_shufflevector(high0, high2, 0, 1, 4, 5),
+                   __builtin_shufflevector(high0, high2, 2, 3, 6, 7)};
+  for (unsigned i = 0; i < 4; ++i)
+    std::memcpy(to[i], &out[i], sizeof(Vector));
+}
+
 class TensorStoreOp : public OpBase {
 public:
   using OpBase::OpBase;
@@ -366,6 +388,29 @@ public:
   }
   bool step(Cluster &cluster, Random &) override {
     TensorMemory &memory = asyncState(*warp->cta).tensor;
+    if (form->inSquares)
+      storeSquares(memory);
+    else
+      storeCells(memory);
+    --asyncState(*warp->cta).pendingStores[warp->index];
+    cluster.advance();
+    return true;
+  }
+
+private:
+  void storeSquares(TensorMemory &memory) const {
+    const uint32_t *from[4];
+    uint32_t *to[4];
+    for (unsigned t = 0; t < warpSize; t += 4)
+      for (unsigned r = 0; r < form->registers; r += 4) {
+        for (unsigned i = 0; i < 4; ++i) {
+          from[i] = &values[(r + i) * warpSize + t];
+          to[i] = memory.row(base.lane + t + i) + base.column + r;
+        }
+        transposeSquare(from, to);
+      }
+  }
+  void storeCells(TensorMemory &memory) const {
     unsigned width = form->packed ? 2 : 1;
     for (unsigned r = 0; r < form->registers; ++r)
       for (unsigned t = 0; t < warpSize; ++t) {
@@ -381,10 +426,9 @@ public:
           to[0] = value;
         }
       }
-    --asyncState(*warp->cta).pendingStores[warp->index];
-    cluster.advance();
-    return true;
   }
+
+public:
   const LoadStoreForm *form = nullptr;
   TensorAddress base{};
   std::vector<uint32_t> values;
@@ -451,6 +495,21 @@ static void tellAccess(Exec &exec, const Inst &inst, const LoadStoreForm &form,
                         ranges.size());
 }
 
+static void loadSquares(Exec &exec, const Inst &inst, const LoadStoreForm &form,
+                        const TensorMemory &memory,
+                        const TensorAddress &address) {
+  const uint32_t *from[4];
+  uint32_t *to[4];
+  for (unsigned r = 0; r < form.registers; r += 4)
+    for (unsigned t = 0; t < warpSize; t += 4) {
+      for (unsigned i = 0; i < 4; ++i) {
+        from[i] = memory.row(address.lane + t + i) + address.column + r;
+        to[i] = exec.write<uint32_t>(inst, form.firstRegister + r + i) + t;
+      }
+      transposeSquare(from, to);
+    }
+}
+
 static Flow runLoad(Exec &exec, const Inst &inst) {
   const auto &form = *static_cast<const LoadStoreForm *>(inst.extra);
   TensorAddress address;
@@ -458,7 +517,9 @@ static Flow runLoad(Exec &exec, const Inst &inst) {
     return Flow::Next;
   TensorMemory &memory = asyncState(exec.cta).tensor;
   unsigned width = form.packed ? 2 : 1;
-  for (unsigned r = 0; r < form.registers; ++r) {
+  if (form.inSquares)
+    loadSquares(exec, inst, form, memory, address);
+  for (unsigned r = 0; r < form.registers && !form.inSquares; ++r) {
     const Operand &op = exec.operand(inst, form.firstRegister + r);
     if (op.sink)
       continue;
@@ -602,10 +663,13 @@ static bool decodeLoadStore(DecodeContext &context, bool store) {
     return context.error(
         formatv("expected {0} registers, found {1}", wanted, count));
   form.registers = count;
+  form.inSquares = !form.packed && count % 4 == 0;
   for (unsigned t = 0; t < warpSize; ++t)
     for (unsigned r = 0; r < count; ++r) {
-      form.cells.push_back(tensorCell(form.shape, t, r, form.split));
-      form.columns = std::max(form.columns, form.cells.back().column + 1);
+      TensorCell cell = tensorCell(form.shape, t, r, form.split);
+      form.cells.push_back(cell);
+      form.columns = std::max(form.columns, cell.column + 1);
+      form.inSquares &= cell.row == t && cell.column == r;
     }
   form.columns *= form.packed ? 2 : 1;
   context.inst.extra = context.program().keepAlive(form);

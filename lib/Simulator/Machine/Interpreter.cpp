@@ -229,29 +229,53 @@ Cluster::Step Cluster::runFragmentImpl(Warp &warp, unsigned index,
   return taken;
 }
 
-void Cluster::stepPlain(Warp &warp) {
-  Fragment &fragment = warp.fragments.front();
-  const Inst &inst = grid.program->insts[fragment.pc];
-  LaneMask mask = fragment.mask;
-  if (inst.guard != Inst::noGuard)
-    mask = guardedLanes(warp, inst, mask);
-  if (mask) {
-    if (checker)
-      tellOfRegisters(*checker, warp, inst, mask, fragment.mask);
-    Exec exec{grid,
-              *this,
-              *warp.cta,
-              warp,
-              &fragment,
-              mask,
-              {warp.registers, grid.program->constants()},
-              *grid.program};
-    inst.handler(exec, inst);
-  } else if (checker && warp.hasUndefined) {
-    checker->undefinedRead(warp, inst, 0, fragment.mask);
+/// Brings what an instruction works on into the cache. The registers of all
+/// warps of a cluster are megabytes, and others execute before it is reached.
+static void prefetchOperands(const Program &program, const Warp &warp,
+                             uint32_t pc) {
+  constexpr unsigned lineBytes = 64;
+  if (pc + 1 >= program.insts.size())
+    return;
+  __builtin_prefetch(&program.insts[pc + 1]);
+  for (const Operand &operand : program.operandsOf(program.insts[pc])) {
+    if (operand.bank != 0)
+      continue;
+    const uint8_t *lanes = warp.registers + operand.offset;
+    unsigned bytes = std::max(1u, operand.width * warpSize);
+    for (unsigned i = 0; i < bytes; i += lineBytes)
+      __builtin_prefetch(lanes + i);
   }
-  ++fragment.pc;
-  countTurn(warp, 1, __builtin_popcount(mask));
+}
+
+void Cluster::stepPlain(Warp &warp, unsigned count) {
+  Fragment &fragment = warp.fragments.front();
+  const Program &program = *grid.program;
+  const Inst *inst = &program.insts[fragment.pc], *end = inst + count;
+  Exec exec{grid,
+            *this,
+            *warp.cta,
+            warp,
+            &fragment,
+            0,
+            {warp.registers, program.constants()},
+            program};
+  uint64_t lanes = 0;
+  for (; inst != end; ++inst) {
+    exec.mask = fragment.mask;
+    if (inst->guard != Inst::noGuard)
+      exec.mask = guardedLanes(warp, *inst, exec.mask);
+    if (exec.mask) {
+      if (checker)
+        tellOfRegisters(*checker, warp, *inst, exec.mask, fragment.mask);
+      inst->handler(exec, *inst);
+      lanes += __builtin_popcount(exec.mask);
+    } else if (checker && warp.hasUndefined) {
+      checker->undefinedRead(warp, *inst, 0, fragment.mask);
+    }
+    ++fragment.pc;
+  }
+  prefetchOperands(program, warp, fragment.pc);
+  countTurn(warp, count, lanes);
 }
 
 MemSpace Exec::classify(uint64_t generic, uint64_t &address) {

@@ -39,16 +39,6 @@ double SmModel::interval(Pipe pipe) const {
   return 1;
 }
 
-double SmModel::intervalUnderProducts(double left, double lsu, double free,
-                                      double slots) const {
-  double slow = (slots - lsu - free) * get(P::IssueUnderWgmma) +
-                lsu * get(P::LsuUnderWgmma) + free;
-  if (slow <= 0)
-    return slots;
-  // What is not done when the products are over goes on at full speed.
-  return slow <= left ? slow : left + slots * (1 - left / slow);
-}
-
 std::vector<std::pair<llvm::StringRef, double>> SmModel::busyTimes() const {
   std::vector<std::pair<llvm::StringRef, double>> times;
   times.push_back({"tensor cores", tensor.busy});

@@ -152,7 +152,14 @@ public:
 private:
   double get(TimingParameter id) const { return chip[id]; }
   double intervalUnderProducts(double left, double lsu, double free,
-                               double slots) const;
+                               double slots) const {
+    double slow = (slots - lsu - free) * get(TimingParameter::IssueUnderWgmma) +
+                  lsu * get(TimingParameter::LsuUnderWgmma) + free;
+    if (slow <= 0)
+      return slots;
+    // What is not done when the products are over goes on at full speed.
+    return slow <= left ? slow : left + slots * (1 - left / slow);
+  }
   void touch(const AsyncWork &work);
   llvm::DenseSet<uint64_t> cached; ///< Lines in L1.
   /// Clocks of shared memory that products have left to others, and that others

@@ -7,6 +7,7 @@
 
 #include "TimedCluster.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/bit.h"
 
 using namespace fa4::sim;
 using P = fa4::TimingParameter;
@@ -47,6 +48,8 @@ static PlainCost plainCostOf(const Inst &inst, const InstructionClass &kind,
   plain.numUses = plain.slots > 0 ? count : 0;
   plain.free = cost[Pipe::Control] + cost[Pipe::Uniform] + cost[Pipe::Tensor];
   plain.clocks = cost.clocks;
+  plain.isFree = plain.slots == 0 && plain.clocks == 0 && !plain.hasWaits &&
+                 !plain.isVariable;
   return plain;
 }
 
@@ -62,6 +65,10 @@ TimedProgram::TimedProgram(const Program &program, const IssueCosts &costs)
     plain.push_back(plainCostOf(inst, classes.back(), costs.of(inst)));
     lines = std::max(lines, inst.line + 1);
   }
+  constexpr uint16_t mostFree = 1024;
+  for (size_t i = plain.size(); i-- > 1;)
+    if (plain[i].isFree && plain[i].freeBehind < mostFree)
+      plain[i - 1].freeBehind = plain[i].freeBehind + 1;
 }
 
 TimedCluster::TimedCluster(const TimedProgram &timed,
@@ -202,40 +209,49 @@ void TimedCluster::updateKeys() {
   }
   keysAreOld = false;
   for (unsigned i = 0; i < leaves; ++i)
-    earliest[leaves + i] = i;
+    earliest[leaves + i] = {llvm::bit_cast<uint64_t>(keys[i]), i};
   for (unsigned node = leaves - 1; node > 0; --node) {
-    unsigned left = earliest[2 * node], right = earliest[2 * node + 1];
-    earliest[node] = keys[right] < keys[left] ? right : left;
+    const Earliest &left = earliest[2 * node], &right = earliest[2 * node + 1];
+    earliest[node] = right.key < left.key ? right : left;
   }
 }
 
-void TimedCluster::setKey(unsigned index, double key) {
+inline void TimedCluster::setKey(unsigned index, double key) {
   keys[index] = key;
-  unsigned best = index;
-  for (unsigned node = leaves + index; node > 1; node /= 2) {
-    unsigned other = earliest[node ^ 1];
-    double otherKey = keys[other];
-    bool isOther = otherKey < key || (otherKey == key && other < best);
-    key = isOther ? otherKey : key;
-    best = isOther ? other : best;
-    earliest[node / 2] = best;
+  Earliest best = {llvm::bit_cast<uint64_t>(key), index};
+  Earliest *tree = earliest.data();
+  unsigned node = leaves + index;
+  tree[node] = best;
+  for (; node > 1; node /= 2) {
+    const Earliest &other = tree[node ^ 1];
+    // A sibling on the left is in front where keys are equal.
+    bool isOther = other.key < best.key + (node & 1);
+    best.key = isOther ? other.key : best.key;
+    best.index = isOther ? other.index : best.index;
+    tree[node / 2] = best;
   }
 }
 
 double TimedCluster::nextTime() {
   if (keysAreOld)
     updateKeys();
-  double warp = keys[earliest[1]];
+  double warp = llvm::bit_cast<double>(earliest[1].key);
   return events.empty() ? warp : std::min(events.top().at, warp);
 }
 
-void TimedCluster::advance() {
-  unsigned first = earliest[1];
-  bool wasEvent = !events.empty() && events.top().at <= keys[first];
-  if (wasEvent)
+void TimedCluster::advance(double limit) {
+  double warp = llvm::bit_cast<double>(earliest[1].key);
+  double event = events.empty() ? never : events.top().at;
+  bool wasEvent = event <= warp;
+  if (wasEvent) {
     runEvent();
-  else
-    stepWarp(first);
+  } else {
+    // (An event comes before a warp of the same time.)
+    limit = std::min(limit, event);
+    while (stepWarp(earliest[1].index) &&
+           llvm::bit_cast<double>(earliest[1].key) < limit)
+      ;
+  }
   if (cluster->epoch != seenEpoch) {
     seenEpoch = cluster->epoch;
     cluster->noteProgress();
@@ -539,7 +555,7 @@ void TimedCluster::endInstruction(unsigned index, SmModel::Part &part,
   clock.cause = cause;
 }
 
-void TimedCluster::stepWarp(unsigned index) {
+bool TimedCluster::stepWarp(unsigned index) {
   Warp &warp = *cluster->warps()[index];
   WarpTimes &times = warpTimes[index];
   bool isWhole = warp.fragments.size() == 1;
@@ -548,12 +564,14 @@ void TimedCluster::stepWarp(unsigned index) {
   const PlainCost &plain = timed.plain[fragment.pc];
   // (Where the epoch is new, the step counts as its cause.)
   if (isWhole && plain.isPlain && !fragment.blockedNow && !fragment.isCharged &&
-      cluster->epoch == seenEpoch)
-    return stepPlain(index, warp, plain);
+      cluster->epoch == seenEpoch) {
+    stepPlain(index, warp, plain);
+    return true;
+  }
   const Inst &inst = timed.program.insts[fragment.pc];
   bool isIssued = fragment.blockedNow || fragment.isCharged;
   if (!isIssued && !canIssue(index, fragment, inst))
-    return;
+    return true;
   SmModel::Part &part =
       sms[warp.cta->rank]->parts[warp.index % SmModel::numParts];
   beginInstruction(index, fragment, inst);
@@ -568,7 +586,7 @@ void TimedCluster::stepWarp(unsigned index) {
       // stands in front of a barrier is charged to the barrier.
       setKey(index, fragment.readyAt);
       fragment.isCharged = true;
-      return;
+      return true;
     }
   }
   fragment.isCharged = false;
@@ -581,6 +599,7 @@ void TimedCluster::stepWarp(unsigned index) {
   else if (step.inst && !current.isRetry)
     chargeSpecial(part, now);
   setKey(index, keyOf(warp));
+  return false;
 }
 
 /// What `charge` does, for an instruction of which less is to be asked.
@@ -639,10 +658,11 @@ void TimedCluster::stepPlain(unsigned index, Warp &warp,
   fragment.readyAt = current.issuedAt;
   clock.nominal += plain.clocks;
   clock.cause = fragment.cause;
-  ++times.instructions;
+  // What takes no time needs no turn of its own.
+  times.instructions += 1 + plain.freeBehind;
   times.end = std::max(times.end, now);
   end = std::max(end, now);
-  cluster->stepPlain(warp);
+  cluster->stepPlain(warp, 1 + plain.freeBehind);
   setKey(index, fragment.readyAt);
 }
 

@@ -44,7 +44,9 @@ struct PlainCost {
     float ops;
   };
   static constexpr unsigned mostUses = 3;
-  bool isPlain = false; ///< Otherwise the rest says nothing.
+  bool isPlain = false;    ///< Otherwise the rest says nothing.
+  bool isFree = false;     ///< It takes no time, and waits for nothing.
+  uint16_t freeBehind = 0; ///< Of such behind it.
   bool hasWaits = false, isVariable = false;
   uint8_t numUses = 0;
   float slots = 0;  ///< IssueCost::slots.
@@ -78,8 +80,8 @@ public:
 
   /// The time of what happens next, or `never`.
   double nextTime();
-  /// Lets it happen.
-  void advance();
+  /// Lets it happen, and arithmetic that comes next before `limit`.
+  void advance(double limit);
   bool isDone() const { return cluster->liveThreads == 0 && events.empty(); }
   /// Called when nothing happens any more. Returns false in a hang.
   bool expireWaits();
@@ -191,7 +193,9 @@ private:
   void setKey(unsigned index, double key);
   void stepPlain(unsigned index, Warp &warp, const PlainCost &plain);
   void runEvent();
-  void stepWarp(unsigned index);
+  /// Returns whether that has changed nothing for other warps, and what has
+  /// happened next is known.
+  bool stepWarp(unsigned index);
   bool canIssue(unsigned index, Fragment &fragment, const Inst &inst);
   void beginInstruction(unsigned index, const Fragment &fragment,
                         const Inst &inst);
@@ -272,8 +276,13 @@ private:
   bool keysAreOld = true;
   /// The warp with the smallest key of each subtree of a binary tree whose
   /// leaves, from `leaves` on, are the warps. The root is 1; of warps with the
-  /// same key the first one counts.
-  std::vector<uint16_t> earliest;
+  /// same key the first one counts. Times are not negative: their bits have the
+  /// same order, and choosing between integers takes no branch.
+  struct Earliest {
+    uint64_t key;
+    uint64_t index;
+  };
+  std::vector<Earliest> earliest;
   unsigned leaves = 1;
   std::array<double, numPipes> intervals; ///< SmModel::interval.
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;

@@ -81,10 +81,14 @@ private:
     std::vector<Snapshot> snapshots;
     double period = 1000; ///< Clocks between snapshots.
 
+    /// When it is time to take a snapshot.
+    double nextWatch() const {
+      return snapshots.empty() ? 0 : snapshots.back().at + period;
+    }
     /// Takes a snapshot if it is time to. Of many, every other one is kept.
     void watch(double at) {
       constexpr size_t mostSnapshots = 4096;
-      if (!snapshots.empty() && at < snapshots.back().at + period)
+      if (at < nextWatch())
         return;
       snapshots.push_back({at, sms.front()->busyTimes()});
       if (snapshots.size() < mostSnapshots)
@@ -255,10 +259,17 @@ Launch::runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active,
         times[next] < TimedCluster::never)
       return nullptr;
     if (times[next] < TimedCluster::never) {
-      if (watched)
+      // Others, the limit of clocks and snapshots come in their turn.
+      double limit =
+          options.mostClocks > 0 ? options.mostClocks : TimedCluster::never;
+      if (watched) {
         watched->watch(times[next]);
+        limit = std::min(limit, watched->nextWatch());
+      }
+      for (size_t i = 0; i < times.size(); ++i)
+        limit = i == next ? limit : std::min(limit, times[i]);
       uint64_t epoch = active[next]->cluster->epoch;
-      active[next]->advance();
+      active[next]->advance(limit);
       if (active[next]->isDone()) {
         std::unique_ptr<TimedCluster> done = std::move(active[next]);
         active.erase(active.begin() + next);

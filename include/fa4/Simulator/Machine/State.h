@@ -297,9 +297,9 @@ public:
   /// Executes one instruction of a runnable fragment of a warp, together with
   /// those at the same place.
   Step step(Warp &warp, unsigned fragment);
-  /// The same for the only fragment of a warp, which can go on, and an
-  /// instruction that does nothing but write registers.
-  void stepPlain(Warp &warp);
+  /// The same for the only fragment of a warp, which can go on, and `count`
+  /// instructions that do nothing but write registers.
+  void stepPlain(Warp &warp, unsigned count);
   /// Returns the runnable fragment with the lowest pc, or -1: lanes that are
   /// behind go first, so that structured code reconverges. Those whose barrier
   /// is where it was are left out.
