@@ -99,10 +99,17 @@ def test_nothing_is_launched_on_sizes_of_0(kernels, name, change, check, tmp_pat
     command = [gpu.find_tool("fa4-sim"), kernels[name].manifest, "--random", *check, *(f"{n}={v}" for n, v in sizes.items()), *outputs]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert check == ["--time"] or "CTAs 0," in done.stdout
+    assert "CTAs 0," in done.stdout
+    assert (": not launched, as a size is 0; its results are filled" in done.stdout) == (check == ["--time"]), done.stdout
     out, lse = np.load(tmp_path / "out.npy"), np.load(tmp_path / "lse.npy")
     assert out.shape == (sizes["B"], sizes["Sq"], sizes["Hq"], 64) and (out == 0).all()
     assert lse.shape == (sizes["B"], sizes["Hq"], sizes["Sq"]) and (lse == -np.inf).all()
+
+
+def test_nothing_is_compared_with_nothing(kernels):
+    manifest, sizes = kernels["plain"].manifest, (f"{n}={v}" for n, v in (SIZES | {"Sk": 0}).items())
+    done = subprocess.run([gpu.find_tool("fa4-sim"), manifest, "--time", "--compare", manifest, "--random", *sizes], capture_output=True, text=True)
+    assert done.returncode == 2 and f"--compare: nothing of {manifest} is launched, as a size is 0" in done.stderr
 
 
 def test_what_is_between_the_elements_stays(kernels, tmp_path):

@@ -456,7 +456,10 @@ private:
       text << title(seed, launch) << ":\n";
       printStatistics(text, result->stats);
     }
-    if (time && result->isComplete()) {
+    if (time && session.isEmpty(launch)) {
+      text << title(seed, launch)
+           << ": not launched, as a size is 0; its results are filled\n";
+    } else if (time && result->isComplete()) {
       text << title(seed, launch) << ":\n";
       printTime(text, module, *time);
     }
@@ -655,6 +658,11 @@ static int compareManifests(Options &options) {
     };
     llvm::cantFail(side.session->runWith(side.launch, noteChip));
   }
+  for (Compared &side : sides)
+    if (side.session->isEmpty(side.launch))
+      return fail("--compare: nothing of " + side.session->manifest().file +
+                  " is launched, as a size is 0"),
+             2;
   if (sides[0].chip != sides[1].chip)
     return fail("--compare: " + options.manifest + " is for " + sides[0].chip +
                 ", " + options.compared + " for " + sides[1].chip),
