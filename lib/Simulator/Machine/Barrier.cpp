@@ -284,6 +284,7 @@ Flow clusterWait(Exec &x, const Inst &inst) {
   if (!ready) {
     BlockReason reason;
     reason.kind = BlockReason::ClusterBarrier;
+    reason.value = cluster.clusterGeneration;
     return x.block(reason);
   }
   forEachLane(x.mask, [&](unsigned l) {

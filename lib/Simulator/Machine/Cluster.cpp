@@ -235,6 +235,16 @@ bool Cluster::waitsInVain(const Warp &warp, const Fragment &fragment) const {
   if (reason.kind == BlockReason::NamedBarrier)
     return fragment.arrived &&
            warp.cta->barriers[reason.value].generation <= fragment.token;
+  // (Other schedules try again: which turns there are is theirs to choose.)
+  if (timer && reason.kind == BlockReason::ClusterBarrier)
+    return reason.value == clusterGeneration;
+  if (timer && reason.kind == BlockReason::WarpSync && fragment.arrived) {
+    LaneMask missing = reason.value & warp.live;
+    for (const Fragment &other : warp.fragments)
+      if (other.arrived && other.blocked.kind == BlockReason::WarpSync)
+        missing &= ~other.mask;
+    return missing != 0;
+  }
   if (reason.kind != BlockReason::Mbarrier || !reason.isOneObject)
     return false;
   const Cta &cta = ctas[reason.cta];

@@ -50,10 +50,10 @@ class Grid;
 struct BlockReason {
   enum Kind : uint8_t {
     None,
-    Mbarrier,     ///< try_wait: `cta`, `address`, `value` = parity or phase.
-    NamedBarrier, ///< `value` = barrier, `count` = threads it expects.
-    ClusterBarrier,
-    WarpSync,    ///< bar.warp.sync, shfl.sync, ...: `value` = member mask.
+    Mbarrier,       ///< try_wait: `cta`, `address`, `value` = parity or phase.
+    NamedBarrier,   ///< `value` = barrier, `count` = threads it expects.
+    ClusterBarrier, ///< `value` = generations that were complete.
+    WarpSync,       ///< bar.warp.sync, shfl.sync, ...: `value` = member mask.
     Aligned,     ///< An .aligned instruction that other lanes have not reached.
     AsyncGroup,  ///< wait_group: `value` = groups that may be outstanding.
     WgmmaGroup,  ///< wgmma.wait_group: the same.
