@@ -117,6 +117,23 @@ TEST(TimedRun, WaitsAreNamedByTheirLine) {
   EXPECT_LT(waiting.instructions, 50u);
 }
 
+// Lanes that wait for the rest of their warp go on when that arrives, at
+// whatever bar.warp.sync, or exits.
+TEST(TimedRun, LanesWaitForTheRestOfTheirWarp) {
+  for (const char *rest : {"bra $JOIN;", "bar.warp.sync -1;\nret;", "ret;"}) {
+    Kernel kernel(hopper("", "mov.u32 %r1, %tid.x;\nmov.u32 %r2, 100;\n"
+                             "setp.ne.u32 %p2, %r1, 0;\n@%p2 bra $JOIN;\n" +
+                                 chain("%r2", "$L") + rest +
+                                 "\n$JOIN:\nbar.warp.sync -1;"));
+    kernel.config.block = {64, 1, 1};
+    TimedResult result = run(kernel);
+    EXPECT_TRUE(result.run.ok()) << rest << reports(result.run);
+    ASSERT_EQ(result.time.warps.size(), 2u);
+    EXPECT_GT(result.time.warps[0].end, 100 * 8) << rest;
+    EXPECT_LT(result.time.warps[1].end, 100) << rest;
+  }
+}
+
 // The work of a CTA grows with its number; a few tell the time of all.
 TEST(TimedRun, SamplesPredictTheWholeLaunch) {
   std::string text =
