@@ -87,7 +87,8 @@ PROGRAMS |= {
     "odd-columns": (matrix("f32", binary("arith.addf"), shape="128x13"), "not an even number of columns"),
     "tanh": (matrix("f32", unary("math.tanh")), None),
     "exp": (matrix("f32", unary("math.exp")), None),
-    "sin": (matrix("f32", unary("math.sin")), "'math.sin' op " + NO_MATH),
+    "sin": (matrix("f32", unary("math.sin")), None),
+    "tan": (matrix("f32", unary("math.tan")), "'math.tan' op " + NO_MATH),
     "erf": (matrix("f32", unary("math.erf")), "'math.erf' op " + NO_MATH),
     "pow": (matrix("f32", binary("math.powf")), "'math.powf' op " + NO_MATH),
     "constant": (

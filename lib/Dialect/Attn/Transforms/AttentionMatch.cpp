@@ -549,7 +549,8 @@ bool Matcher::findQueriesAndKeys(ElementRef &q, ElementRef &k) {
 }
 
 /// Of two dimensions, heads are the one in which keys or values are shared;
-/// else the one that comes second in the queries.
+/// else the one that comes second in the queries. Indices of a dimension of one
+/// element are 0: it is no shared one, and the loops' order stays.
 void Matcher::orderBatchAndHead(ElementRef q, ElementRef k) {
   ArrayRef<AffineExpr> ofQueries, ofKeys;
   if (ElementRef leaf = splitFactor(q).first; !leaf->places.empty())
@@ -562,8 +563,10 @@ void Matcher::orderBatchAndHead(ElementRef q, ElementRef k) {
   auto first = [&](int position) {
     return llvm::find(ofQueries, dim(position)) - ofQueries.begin();
   };
-  if ((isShared(match.batch) && tracer.getSize(match.batch) != 1) ||
-      (!isShared(match.head) && first(match.head) < first(match.batch)))
+  bool isOneBatch = tracer.getSize(match.batch) == 1;
+  if (!isOneBatch &&
+      (isShared(match.batch) ||
+       (!isShared(match.head) && first(match.head) < first(match.batch))))
     std::swap(match.batch, match.head);
 }
 

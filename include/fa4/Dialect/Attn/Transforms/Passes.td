@@ -151,14 +151,14 @@ def ImportAttention : FA4_Pass<"import-attention"> {
 
     Before:
 
-    ```mlir
+    ```text
     %o = "tm_tensor.attention"(%q, %k, %v, %init) <{operandSegmentSizes = array<i32: 3, 1>}>
       : (tensor<2x6x4xf16>, tensor<2x8x4xf16>, tensor<2x8x4xf16>, tensor<2x6x4xf16>) -> tensor<2x6x4xf16>
     ```
 
     After `--import-attention --raise-to-attn`, in short:
 
-    ```mlir
+    ```text
     %o = attn.sdpa %q4, %k4, %v4 layout<bshd> scale(0.5) : ...
     ```
   }];
