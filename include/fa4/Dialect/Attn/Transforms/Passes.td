@@ -158,8 +158,12 @@ def ImportAttention : FA4_Pass<"import-attention"> {
 
     After `--import-attention --raise-to-attn`, in short:
 
-    ```text
-    %o = attn.sdpa %q4, %k4, %v4 layout<bshd> scale(0.5) : ...
+    ```mlir
+    func.func @f(%q: tensor<2x6x1x4xf16>, %k: tensor<2x8x1x4xf16>, %v: tensor<2x8x1x4xf16>) -> tensor<2x6x1x4xf16> {
+      %o = attn.sdpa %q, %k, %v layout<bshd> scale(0.5)
+        : tensor<2x6x1x4xf16>, tensor<2x8x1x4xf16>, tensor<2x8x1x4xf16> -> tensor<2x6x1x4xf16>
+      return %o : tensor<2x6x1x4xf16>
+    }
     ```
   }];
   let dependentDialects = [
