@@ -796,25 +796,43 @@ Fa4RuntimeCall::~Fa4RuntimeCall() {
   }
 }
 
-void Fa4RuntimeCall::fill(const Fill &fill, CUstream stream) const {
+CUresult Fa4RuntimeCall::fillRow(const Fill &fill, uint64_t address,
+                                 CUstream stream) const {
   const Driver &driver = program.driver;
   uint64_t width = fill.bytes / fill.elementBytes;
-  CUresult result = 0;
-  if (fill.rows > 1 && fill.elementBytes == 1)
-    result = driver.memset2D8(fill.address, fill.pitch, uint8_t(fill.value),
-                              width, fill.rows, stream);
-  else if (fill.rows > 1 && fill.elementBytes == 2)
-    result = driver.memset2D16(fill.address, fill.pitch, uint16_t(fill.value),
-                               width, fill.rows, stream);
-  else if (fill.rows > 1)
-    result = driver.memset2D32(fill.address, fill.pitch, fill.value, width,
-                               fill.rows, stream);
-  else if (fill.elementBytes == 1)
-    result = driver.memset8(fill.address, uint8_t(fill.value), width, stream);
-  else if (fill.elementBytes == 2)
-    result = driver.memset16(fill.address, uint16_t(fill.value), width, stream);
-  else
-    result = driver.memset32(fill.address, fill.value, width, stream);
+  switch (fill.elementBytes) {
+  case 1:
+    return driver.memset8(address, uint8_t(fill.value), width, stream);
+  case 2:
+    return driver.memset16(address, uint16_t(fill.value), width, stream);
+  default:
+    return driver.memset32(address, fill.value, width, stream);
+  }
+}
+
+CUresult Fa4RuntimeCall::fillRows(const Fill &fill, CUstream stream) const {
+  const Driver &driver = program.driver;
+  uint64_t width = fill.bytes / fill.elementBytes;
+  switch (fill.elementBytes) {
+  case 1:
+    return driver.memset2D8(fill.address, fill.pitch, uint8_t(fill.value),
+                            width, fill.rows, stream);
+  case 2:
+    return driver.memset2D16(fill.address, fill.pitch, uint16_t(fill.value),
+                             width, fill.rows, stream);
+  default:
+    return driver.memset2D32(fill.address, fill.pitch, fill.value, width,
+                             fill.rows, stream);
+  }
+}
+
+void Fa4RuntimeCall::fill(const Fill &fill, CUstream stream) const {
+  const Driver &driver = program.driver;
+  bool atOnce = fill.rows > 1 && driver.memset2D8 && driver.memset2D16 &&
+                driver.memset2D32;
+  CUresult result = atOnce ? fillRows(fill, stream) : 0;
+  for (uint64_t row = 0; row < fill.rows && !atOnce && result == 0; ++row)
+    result = fillRow(fill, fill.address + row * fill.pitch, stream);
   if (result != 0)
     driver.check(result, "the fill of a tensor");
 }

@@ -136,18 +136,19 @@ struct Memcpy2D {
   CALL(cuMemsetD16Async, memset16,                                             \
        (CUdeviceptr, unsigned short, size_t, CUstream))                        \
   CALL(cuMemsetD32Async, memset32, (CUdeviceptr, unsigned, size_t, CUstream))  \
+  CALL(cuMemcpyDtoDAsync_v2, memcpyDtoD,                                       \
+       (CUdeviceptr, CUdeviceptr, size_t, CUstream))                           \
+  CALL(cuMemcpy2DAsync_v2, memcpy2D, (const Memcpy2D *, CUstream))             \
+  CALL(cuPointerGetAttribute, pointerGetAttribute, (void *, int, CUdeviceptr))
+/// Those that the library can do without; drivers before CUDA 12.4 lack some,
+/// and what stands in for a driver lacks others.
+#define FA4_RUNTIME_OPTIONAL_DRIVER_CALLS(CALL)                                \
   CALL(cuMemsetD2D8Async, memset2D8,                                           \
        (CUdeviceptr, size_t, unsigned char, size_t, size_t, CUstream))         \
   CALL(cuMemsetD2D16Async, memset2D16,                                         \
        (CUdeviceptr, size_t, unsigned short, size_t, size_t, CUstream))        \
   CALL(cuMemsetD2D32Async, memset2D32,                                         \
        (CUdeviceptr, size_t, unsigned, size_t, size_t, CUstream))              \
-  CALL(cuMemcpyDtoDAsync_v2, memcpyDtoD,                                       \
-       (CUdeviceptr, CUdeviceptr, size_t, CUstream))                           \
-  CALL(cuMemcpy2DAsync_v2, memcpy2D, (const Memcpy2D *, CUstream))             \
-  CALL(cuPointerGetAttribute, pointerGetAttribute, (void *, int, CUdeviceptr))
-/// Those that the library can do without; drivers before CUDA 12.4 lack some.
-#define FA4_RUNTIME_OPTIONAL_DRIVER_CALLS(CALL)                                \
   CALL(cuStreamIsCapturing, streamIsCapturing, (CUstream, int *))              \
   CALL(cuStreamGetCaptureInfo_v2, streamGetCaptureInfo,                        \
        (CUstream, int *, uint64_t *, CUgraph *, const void **, size_t *))      \

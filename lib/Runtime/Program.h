@@ -153,6 +153,12 @@ private:
     fa4::runtime::LaunchAttribute attributes[2] = {};
     std::vector<void *> params;
   };
+  /// One row of a fill, at `address`.
+  fa4::runtime::CUresult fillRow(const Fill &fill, uint64_t address,
+                                 fa4::runtime::CUstream stream) const;
+  /// All rows of a fill at once.
+  fa4::runtime::CUresult fillRows(const Fill &fill,
+                                  fa4::runtime::CUstream stream) const;
   void fill(const Fill &fill, fa4::runtime::CUstream stream) const;
   std::vector<Launch> launches;
   std::vector<Fill> fills;
