@@ -11,7 +11,6 @@ elsewhere are joined by copying their results-*.jsonl to that folder."""
 
 import argparse
 import concurrent.futures
-import datetime
 import json
 import os
 import re
@@ -20,11 +19,10 @@ import time
 import zlib
 from dataclasses import replace
 
-from fa4 import gpu, gradient_grid, grid
+from fa4 import gpu, gradient_grid, grid, results
 from fa4.cpu import CompileError, ToolNotFoundError
-from fa4.revision import commit, digest
+from fa4.revision import digest
 
-PAGE = gpu.ROOT / "docs" / "results-grid.md"
 SCHEDULES = {"quick": 2, "full": 4}
 
 
@@ -137,28 +135,29 @@ def table(cases, results):
     return "\n".join(lines)
 
 
-def page(cases, results, options):
-    failed = [case for case in cases if "error" in results.get(case, {})]
-    command = "./bench/grid" + (" --quick" if options.quick else "")
-    state = f"{len(cases) - len(failed) - missing(cases, results)} of {len(cases)} cases passed"
-    if absent := missing(cases, results):
+def page(cases, done, options, commit):
+    """Returns the page. `done`: case -> its result; `commit`: the one that was measured."""
+    failed = [case for case in cases if "error" in done.get(case, {})]
+    command = "./bench/grid" + (" --quick" if options.quick else "") + " --write"
+    state = f"{len(cases) - len(failed) - missing(cases, done)} of {len(cases)} cases passed on {options.chip}"
+    if absent := missing(cases, done):
         state += f", {absent} were not run"
-    text = f"""# Results of the correctness grid
-
-Written by `{command} --write`, {datetime.date.today():%Y-%m-%d}, commit {commit()}, {options.chip}: **{state}**.
-
-Each case is simulated with all checks under {options.seeds} schedules; the {len(grid.INPUTS)} kinds of input of a form and size have
-{options.seeds * len(grid.INPUTS)} different ones. A case passes if there is no finding, if
+    text = results.head("The correctness grid", state, command, commit) + f"""\
+Each case is simulated with all checks under {options.seeds} schedules; the {len(grid.INPUTS)} kinds of input of a form and
+size have {options.seeds * len(grid.INPUTS)} different ones. A case passes if there is no finding, if
 max |out - float64| <= 2 max |same dtype - float64| + floor (FlashAttention's rule), and if the LSE is within 1e-3 and
-the rounding of f32. Kinds of input: {', '.join(grid.INPUTS)}. Layouts: {', '.join(grid.LAYOUTS)}. Heads (query, key/value):
-{', '.join(f'{name} {pair[0]}, {pair[1]}' for name, pair in grid.HEADS.items())}
-({', '.join(f'{name} {pair[0]}, {pair[1]}' for name, pair in grid.LARGE_HEADS.items())} where Sq Sk > {grid.QUICK_WORK}, with one of the layouts). Rows that see no key are those of causal masks where Sq > Sk.
+the rounding of f32. Rows that see no key are those of causal masks where Sq > Sk.
 
-{table(cases, results)}
+- Kinds of input: {', '.join(grid.INPUTS)}.
+- Layouts: {', '.join(grid.LAYOUTS)}.
+- Heads (query, key/value): {', '.join(f'{name} {pair[0]}, {pair[1]}' for name, pair in grid.HEADS.items())}.
+- Where Sq Sk > {grid.QUICK_WORK}, in one of the layouts: {', '.join(f'{name} {pair[0]}, {pair[1]}' for name, pair in grid.LARGE_HEADS.items())}.
+
+{table(cases, done)}
 """
     if failed:
         text += "\n## Failures\n\n"
-        text += "\n".join(f"- `{case}`: {results[case]['error'].splitlines()[0]}" for case in failed[:20])
+        text += "\n".join(f"- `{case}`: {done[case]['error'].splitlines()[0]}" for case in failed[:20])
         text += f"\n- and {len(failed) - 20} more" if len(failed) > 20 else ""
         text += "\n"
     return text
@@ -192,7 +191,7 @@ def parse_arguments(argv):
     add("--case", metavar="REGEX", help="only cases whose name has a match, e.g. hd128-causal-bf16")
     add("--shard", type=parse_shard, default=(1, 1), metavar="I/N", help="the I-th of N parts of the cases")
     add("--resume", action="store_true", help="only what has no result yet")
-    add("--write", action="store_true", help=f"write {PAGE.relative_to(gpu.ROOT)} from all results that are there")
+    add("--write", action="store_true", help="write bench/results/grid.md from all results that are there; the tree must have no changes")
     add("--seeds", type=int, help="schedules of each case (default: 4, --quick: 2)")
     add("--data-seed", type=int, default=0, help="of the inputs")
     add("--jobs", type=int, default=os.cpu_count())
@@ -257,6 +256,11 @@ def main(argv=None):
     # The grid is about numbers; test_ptxas and the kernels' own tests look for spills.
     os.environ.setdefault("FA4_VERIFY_PTX", "0")
     options = parse_arguments(argv)
+    try:
+        commit = results.clean_commit() if options.write else ""
+    except results.DirtyTreeError as error:
+        print(f"grid: {error}", file=sys.stderr)
+        return 2
     cases_of = grid_of(options)
     choose = cases_of.quick_cases if options.quick else cases_of.full_cases
     values = cases_of.PARAMETERS | (cases_of.PAIRED if options.pairs else {}) | (cases_of.WIDE if options.wide else {})
@@ -280,16 +284,16 @@ def main(argv=None):
     for op, message in kernels.refused.items():
         print(f"FAILED {op if options.gradient else op.name}: {message}", flush=True)
     run_all(cases, kernels, folder, options)
-    results = read_results(folder, kernels, cases)
-    failed = [case for case in cases if "error" in results.get(case, {"error": "not compiled"})]
+    done = read_results(folder, kernels, cases)
+    failed = [case for case in cases if "error" in done.get(case, {"error": "not compiled"})]
     passed = len(cases) - len(failed)
     if passed:
-        worst = max((case for case in cases if case not in failed), key=lambda case: ratio(results[case]))
-        print(f"worst error: {ratio(results[worst]):.2f} of what is allowed, {worst}")
+        worst = max((case for case in cases if case not in failed), key=lambda case: ratio(done[case]))
+        print(f"worst error: {ratio(done[worst]):.2f} of what is allowed, {worst}")
     print(f"{passed} of {len(cases)} cases passed on {options.chip}, {options.seeds} schedules each")
     if options.write:
-        PAGE.write_text(page(everything, read_results(folder, kernels, everything), options))
-        print(f"wrote {PAGE.relative_to(gpu.ROOT)}")
+        results.write("grid", page(everything, read_results(folder, kernels, everything), options, commit))
+        print("wrote bench/results/grid.md")
     return 1 if failed else 0
 
 

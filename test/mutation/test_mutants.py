@@ -327,14 +327,14 @@ def test_failures(of, what):
 def test_page():
     of = [outcome("both", simulated=Verdict("hang", "hang")), outcome(reason="it is argued"), outcome("rule")]
     options = suite.parse_arguments(["--quick"])
-    text = page.page({"channel": of}, [], {"channel": 5}, ["hd96"], options)
+    text = page.page({"channel": of}, [], {"channel": 5}, ["hd96"], options, "0123456789ab")
     assert "**3 mutants, 0 neither found nor explained**" in text
     assert "| swap | 3 | 1 | 1 | 0 | 0 | 1 | 0 |" in text
     assert "| 1 | it is argued | hd64 (1): `7` |" in text
     assert "Not run: hd96." in text
     assert "**2 more are not judged yet.**" in text and "Neither found nor explained" not in text
     failed = suite.failures([outcome()])
-    text = page.page({"channel": of}, list(failed), {"channel": 3}, [], options)
+    text = page.page({"channel": of}, list(failed), {"channel": 3}, [], options, "0123456789ab")
     assert "| OPEN | channel:hd64:7 | `@mma step` |" in text and "not judged" not in text
     assert "| all | 0 | 0 | 1 | 0 |" in text
 

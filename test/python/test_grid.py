@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fa4 import gpu, grid, grid_run, reference, revision
+from fa4 import gpu, grid, grid_run, reference, results, revision
 from fa4.cpu import CompileError
 
 NAIVE = Path(__file__).parent / "Inputs" / "naive_compile.py"
@@ -299,7 +299,9 @@ def command(naive, tmp_path, monkeypatch, capsys):
     """Runs bench/grid's program on the slow kernel; its status and output."""
     monkeypatch.setattr(gpu, "ROOT", tmp_path)
     (tmp_path / "docs").mkdir()
-    monkeypatch.setattr(grid_run, "PAGE", tmp_path / "docs" / "results-grid.md")
+    monkeypatch.setattr(results, "FOLDER", tmp_path / "bench" / "results")
+    monkeypatch.setattr(results, "SUMMARY", tmp_path / "docs" / "results.md")
+    monkeypatch.setattr(results, "clean_commit", lambda: "0123456789ab")
     monkeypatch.setenv("FA4_SIM", FA4_SIM)
     # What is simulated, in this process.
     ran = []
@@ -348,14 +350,28 @@ def test_command(command, naive, tmp_path):
 
 @needs_simulator
 def test_command_shards_and_page(command, tmp_path):
-    page = tmp_path / "docs" / "results-grid.md"
+    page = tmp_path / "bench" / "results" / "grid.md"
     first, second = command(SOME, "--shard=1/2"), command(SOME, "--shard=2/2", "--write")
     assert first[0] == second[0] == 0
     assert sorted(first[2] + second[2]) == sorted(str(c) for c in QUICK if c.pair == (3, 3))
     text = page.read_text()
-    assert f"**5 of {len(QUICK)} cases passed, {len(QUICK) - 5} were not run**" in text
+    assert f"**5 of {len(QUICK)} cases passed on sm_100a, {len(QUICK) - 5} were not run**" in text
+    assert "Written by `./bench/grid --quick --write` on " in text and "from commit 0123456789ab." in text
+    assert "[The correctness grid](../bench/results/grid.md)" in (tmp_path / "docs" / "results.md").read_text()
     assert "## Failures" not in text
     assert re.search(r"^\| 64 \| causal \| f16 \| gqa4 \| \d+ \| 1 \| 0\.\d\d \| 3 x 3 large \|", text, re.MULTILINE)
+
+
+def test_command_with_changes(command, monkeypatch):
+    """A page of a tree that no commit has is refused before anything is compiled."""
+
+    def refuse():
+        raise results.DirtyTreeError("this tree differs in lib/a.cpp")
+
+    monkeypatch.setattr(results, "clean_commit", refuse)
+    status, said, ran = command(SOME, "--write")
+    assert (status, ran, said.out) == (2, [], "")
+    assert said.err == "grid: this tree differs in lib/a.cpp\n"
 
 
 def test_command_refused(command, naive, tmp_path):
@@ -366,7 +382,7 @@ def test_command_refused(command, naive, tmp_path):
     assert status == 1 and ran == []
     assert re.search(r"^FAILED fwd_hd64_causal_f16_bhsd_static: .*no such thing", said.out, re.MULTILINE)
     assert "0 of 5 cases passed" in said.out
-    assert f"0 of {len(QUICK)} cases passed" in (tmp_path / "docs" / "results-grid.md").read_text()
+    assert f"0 of {len(QUICK)} cases passed" in (tmp_path / "bench" / "results" / "grid.md").read_text()
 
 
 @pytest.mark.parametrize("words", ["--shard=0/2", "--shard=3/2", "--shard=x", "--nothing", "--wide --gradient --pairs", "--wide --write"])

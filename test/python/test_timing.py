@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from fa4 import tools
+from fa4 import results, tools
 from fa4.instructions import simulate
 from fa4.timing import __main__ as timing
 from fa4.timing import model, peers, replay, tables
@@ -56,7 +56,7 @@ def test_page_is_what_was_recorded():
     recorded, modelled = (json.loads(path.read_text()) for path in (timing.RECORDED, timing.MODELLED))
     assert list(recorded["cycles"]) == [micro.name for micro in micros()]
     assert list(recorded["kernels"]) == [kernel.name for kernel in peers.all_kernels()]
-    assert timing.PAGE.read_text() == tables.page(recorded, modelled)
+    assert (results.FOLDER / "timing.md").read_text() == results.wrapped(tables.page(recorded, modelled))
 
 
 def test_bars():

@@ -50,9 +50,9 @@ def test_what_is_missed():
     lines = "\n".join(versus_gradient.lines(table))
     assert "| 1.087 **missed** | - | - | 10, 1090, 20 |" in lines and "| 1.000 | 0 | 1.942 **missed** |" in lines
     assert "| hd192-full-4k | - | 0 | 0.806 | 1 | 0.806 |" in lines
-    page = versus.page(versus_gradient.head(table), lines.splitlines(), 2, len(table))
-    assert "hd64-full-2k, hd64-full-4k, hd128-causal-4k, hd192-full-4k: 4 of 24 shapes were measured." in page
-    assert page.endswith("2 of 4 bars are missed.\n")
+    page = versus_gradient.page(table, "0123456789ab", "4")
+    assert "hd64-full-2k, hd64-full-4k, hd128-causal-4k, hd192-full-4k: 4 of 24 shapes were measured." in " ".join(page.split())
+    assert "**4 shapes, 0.81 to 1.09 of FlashAttention-4's time; 2 of 4 bars are missed**" in page
 
 
 def test_bound():
@@ -93,10 +93,10 @@ def test_loops(monkeypatch, capsys):
 
 
 def test_what_the_same_bits_cost():
-    """Half of the speed is a bar that is missed; the section takes the place of the one before."""
+    """Half of the speed is a bar that is missed."""
     table = {"hd64-full-2k": (times(900), times(970)), "hd128-causal-4k": (times(970), times(1970))}
     assert versus_gradient.slow_orders(table) == ["hd128-causal-4k"]
-    text = versus_gradient.order_section(table, "abc", "2026-01-02")
-    assert text.startswith(versus_gradient.ORDER) and "from abc" in text
+    text = versus_gradient.order_page(table, "0123456789ab")
+    assert "from commit 0123456789ab." in text
     assert "| hd64-full-2k | 32 | 930 | 1000 | 0.930 |" in text and "| hd128-causal-4k | 32 | 1000 | 2000 | 0.500 **missed** |" in text
-    assert text.endswith("\n2 of 16 shapes were measured. 1 of 2 bars are missed.\n")
+    assert "**2 of 16 shapes, 0.50 to 0.93 of the speed without `deterministic`; 1 of 2 bars are missed**" in text

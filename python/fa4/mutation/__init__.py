@@ -8,5 +8,5 @@ finds each.
 - `channel_mutants`: in the protocol of roles and channels, by fa4-mutate.
 - `mutants`: what a kernel is, and how a mutant of it is judged.
 - `equivalents`: why those are right that nothing finds.
-- `suite`, `page`: the command, and what it writes into docs/results-mutants.md.
+- `suite`, `page`: the command, and what it writes into bench/results/mutants.md.
 """

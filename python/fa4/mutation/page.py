@@ -1,40 +1,35 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tables of the mutation suite, and docs/results-mutants.md."""
+"""Tables of the mutation suite, and its pages in bench/results."""
 
-import datetime
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 
-from fa4 import gpu
+from fa4 import results
 from fa4.mutation import gradients, mutants, paired_gradients, pairs
-from fa4.revision import commit
-
-PAGE = gpu.ROOT / "docs" / "results-mutants.md"
 
 
 @dataclass(frozen=True)
 class Family:
     """Kernels that are judged together: the module that has them and their calls, the levels at which they are changed,
-    what the page of their results is about, and the page."""
+    what the page of their results is about, and the page's name in bench/results."""
 
     source: ModuleType
     levels: tuple
     subject: str = ""
-    page: Path = PAGE
+    page: str = "mutants"
 
 
 # By the name of the option that asks for them. Roles and channels of the gradient on CTAs that are alone are with the
 # programs of the tests.
 FAMILIES = {
     "": Family(mutants, ("channel", "ptx", "nvvm")),
-    "gradient": Family(gradients, ("ptx",), "the main kernel of the gradient", PAGE.with_name("results-mutants-gradient.md")),
-    "pairs": Family(pairs, ("channel", "ptx"), "forward attention on pairs of CTAs", PAGE.with_name("results-mutants-pairs.md")),
+    "gradient": Family(gradients, ("ptx",), "the main kernel of the gradient", "mutants-gradient"),
+    "pairs": Family(pairs, ("channel", "ptx"), "forward attention on pairs of CTAs", "mutants-pairs"),
     "paired-gradient": Family(
-        paired_gradients, ("channel", "ptx"), "the main kernel of the gradient on pairs of CTAs", PAGE.with_name("results-mutants-paired-gradient.md")
+        paired_gradients, ("channel", "ptx"), "the main kernel of the gradient on pairs of CTAs", "mutants-paired-gradient"
     ),
 }
 # Layer -> what its column says.
@@ -121,22 +116,19 @@ _MEANING = {
 }
 
 
-def page(outcomes, failed, asked, left_out, options):
-    """`asked`: level -> number of mutants, judged or not. `left_out`: kernels."""
+def page(outcomes, failed, asked, left_out, options, commit):
+    """`asked`: level -> number of mutants, judged or not. `left_out`: kernels. `commit`: the one that was measured."""
     total = sum(map(len, outcomes.values()))
     words = [f"--{options.family}"] if options.family else []
     words += [f"--{word}" for word in ("quick", "known") if getattr(options, word)]
     words += [f"--sample={options.sample}"] if options.sample else []
     words += [f"--explained={options.explained}"] if options.explained > 1 else []
     words += [f"--kernel={options.kernel}"] if options.kernel else []
-    command = " ".join(["./bench/mutants", *words])
+    command = " ".join(["./bench/mutants", *words, "--write"])
     family = FAMILIES[options.family]
     counts = {"calls": len(family.source.CALLS), "phases": len(family.source.PHASE_CALLS)}
-    text = f"""# Results of the mutation suite{": " * bool(family.subject)}{family.subject}
-
-Written by `{command} --write`, {datetime.date.today():%Y-%m-%d}, commit {commit()}: **{total} mutants, {len(failed)} neither found nor explained**.
-
-"""
+    title = f"The mutation suite{': ' * bool(family.subject)}{family.subject}"
+    text = results.head(title, f"{total} mutants, {len(failed)} neither found nor explained", command, commit)
     if left_out:
         text += f"Not run: {', '.join(left_out)}.\n\n"
     for level, of in outcomes.items():

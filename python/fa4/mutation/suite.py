@@ -27,7 +27,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
-from fa4 import gpu
+from fa4 import gpu, results
 from fa4.cpu import CompileError, ToolNotFoundError
 from fa4.grid_run import hours
 from fa4.mutation import channel_mutants, equivalents, faults, ir_faults, mutants, page
@@ -377,7 +377,7 @@ def parse_arguments(argv):
         help="of those in PTX, besides deletions, that their text alone explains, simulate about one of N (default: all)")
     add("--resume", action="store_true", help="only what has no verdict yet")
     add("--known", action="store_true", help="only what has a verdict: simulates nothing")
-    add("--write", action="store_true", help="write the page of the documentation")
+    add("--write", action="store_true", help="write the page in bench/results; the tree must have no changes")
     add("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args(argv)
     if options.explained < 1:
@@ -409,8 +409,9 @@ def failures(outcomes):
 def main(argv=None):
     options = parse_arguments(argv)
     try:
+        commit = results.clean_commit() if options.write else ""
         suite = Suite(options)
-    except ToolNotFoundError as error:
+    except (ToolNotFoundError, results.DirtyTreeError) as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
     outcomes = {}
@@ -423,9 +424,8 @@ def main(argv=None):
     for what, outcome in failed:
         print(f"{what} {outcome.level}:{outcome.source}:{outcome.name} {outcome.text}")
     if options.write:
-        file = page.FAMILIES[options.family].page
-        file.write_text(page.page(outcomes, failed, suite.asked, suite.left_out, options))
-        print(f"wrote {file.relative_to(gpu.ROOT)}")
+        text = page.page(outcomes, failed, suite.asked, suite.left_out, options, commit)
+        print(f"wrote bench/results/{results.write(page.FAMILIES[options.family].page, text).name}")
     count = sum(map(len, outcomes.values()))
     print(f"{count} mutants, {len(failed)} neither found nor explained")
     return 1 if failed else 0

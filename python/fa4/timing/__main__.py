@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from fa4 import revision, tools
+from fa4 import results, revision, tools
 from fa4.instructions.card import DriverError, hopper
 from fa4.timing import effect_launches, launched, model, peers
 from fa4.timing.kernel import measure
@@ -22,8 +22,6 @@ from fa4.timing.tables import page, summary, use_of
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "bench" / "timing.json"
 MODELLED = ROOT / "bench" / "timing-model.json"
-PAGE = ROOT / "docs" / "results-timing.md"
-EFFECTS_PAGE = ROOT / "docs" / "results-effects.md"
 
 
 def write_table(path, table):
@@ -122,14 +120,13 @@ def known_effects(options):
         costs.add(timed.costs)
         return timed
 
-    results = effects.measure_all(blackwell_records(), time, options.quick, options.jobs, options.only)
-    table = list(effects.lines(results))
-    print("\n".join(table))
+    commit = results.clean_commit() if options.write else ""
+    measured = effects.measure_all(blackwell_records(), time, options.quick, options.jobs, options.only)
+    print("\n".join(effects.lines(measured)))
     if options.write:
-        head = effects.HEAD.format(date=datetime.date.today().isoformat(), revision=revision.commit(), costs=", ".join(sorted(costs)))
-        EFFECTS_PAGE.write_text("\n".join([head, *table]) + "\n")
-    done = [(effect, result) for effect, result in results if isinstance(result, effects.Result)]
-    for effect, result in results:
+        results.write("effects", effects.page(measured, ", ".join(sorted(costs)), commit))
+    done = [(effect, result) for effect, result in measured if isinstance(result, effects.Result)]
+    for effect, result in measured:
         if not isinstance(result, effects.Result):
             print(f"timing: {effect.name}: {result}", file=sys.stderr)
         elif not result.is_met:
@@ -163,19 +160,21 @@ def model_all(chosen, kernels, jobs, options):
 
 def compare(options, chosen, kernels):
     """Prints or writes the tables; 1 where a bar is missed."""
+    commit = results.clean_commit() if options.write and not options.recorded else ""
     recorded = json.loads(RECORDED.read_text())
     if options.recorded:
         modelled = json.loads(MODELLED.read_text())
     else:
         settings = [f"--set={setting}" for setting in options.set]
         modelled = model_all(chosen, kernels, options.jobs, settings)
+        modelled["commit"] = commit or modelled["commit"]
     wanted = {kernel.name for kernel in kernels}
     recorded["kernels"] = {name: entry for name, entry in recorded["kernels"].items() if name in wanted}
     names = {micro.name for micro in chosen}
     recorded["cycles"] = {name: cycles for name, cycles in recorded["cycles"].items() if name in names}
     if options.write:
         write_table(MODELLED, modelled)
-        PAGE.write_text(page(recorded, modelled))
+        results.write("timing", page(recorded, modelled))
     else:
         print(page(recorded, modelled))
     failed = summary(recorded, modelled)[1]
@@ -193,11 +192,11 @@ def main():
     parser.add_argument("--recorded", action="store_true", help="the model as it was recorded last; nothing is simulated")
     parser.add_argument("--only", metavar="TEXT", default="", help="only operations and kernels whose name contains this")
     parser.add_argument("--fit", action="store_true", help="no operations, and only the kernels to which parameters may be fitted")
-    parser.add_argument("--effects", action="store_true", help="instead, effects that others have seen on a Blackwell card (docs/results-effects.md)")
+    parser.add_argument("--effects", action="store_true", help="instead, effects that others have seen on a Blackwell card (bench/results/effects.md)")
     parser.add_argument("--quick", action="store_true", help="with --effects: those that need nothing but fa4-compile and fa4-sim, with short sequences")
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a parameter of the model, as for fa4-sim --set")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="simulations at a time")
-    parser.add_argument("--write", action="store_true", help="write docs/results-timing.md and bench/timing-model.json, or docs/results-effects.md")
+    parser.add_argument("--write", action="store_true", help="write bench/results/timing.md and bench/timing-model.json, or bench/results/effects.md; the tree must have no changes")
     parser.add_argument("--ptx", metavar="FOLDER", help="only write the small kernels there")
     options = parser.parse_args()
     if options.write and (options.only or options.fit or options.set or options.quick):
@@ -225,7 +224,7 @@ def main():
         if options.measure:
             return 0 if write_json(options.measure, hopper(), chosen, kernels) else 1
         return compare(options, chosen, kernels)
-    except (DriverError, tools.ToolNotFoundError, OSError) as error:
+    except (DriverError, tools.ToolNotFoundError, results.DirtyTreeError, OSError) as error:
         sys.exit(f"timing: {error}")
 
 

@@ -17,9 +17,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from fa4 import gpu, tools
+from fa4 import gpu, results, tools
 from fa4.timing.effect_launches import POLYNOMIAL, SPILLING, STARVED, TILES
 from fa4.timing.shapes import Shape
+
 
 class MissingError(RuntimeError):
     """What an effect needs is not there."""
@@ -258,21 +259,28 @@ EFFECTS = [
            "derived: FlashAttention-4's paper, the counts of section 3; nobody has published one", tiles),
 ]  # fmt: skip
 
-HEAD = """# Known effects under the model
+def page(results_of, costs, commit):
+    """Returns the page. `results_of`: [(effect, Result or MissingError)]; `costs`: where the model has the costs of instructions from."""
+    tried = [result for _, result in results_of if isinstance(result, Result)]
+    met = sum(result.is_met for result in tried)
+    found = f"{met} of {len(tried)} effects are met" + f", {len(results_of) - len(tried)} were not tried" * (len(tried) < len(results_of))
+    head = results.head("Known effects under the model", found, "./bench/timing --effects --write", commit)
+    text = f"""[The model](../../docs/timing.md) of a B200 against what others have seen on one, by direction and, where it was
+published, by size. Costs of instructions are from {costs}. No Blackwell card was at hand, and no parameter was fitted to an
+effect.
 
-Written by `./bench/timing --effects --write` on {date} from {revision}; costs of instructions from {costs}. [The model](timing.md) of a B200 against what others
-have seen on one, by direction and, where it was published, by size. No Blackwell card was at hand, and no parameter was fitted to an effect.
 """
+    return head + text + "\n".join(lines(results_of))
 
 
-def lines(results):
-    """The page's tables; `results`: [(effect, Result or MissingError)]."""
+def lines(results_of):
+    """The page's tables; `results_of`: [(effect, Result or MissingError)]."""
     yield "| effect | expected | source | the model | |"
     yield "|---|---|---|---|---|"
-    for effect, result in results:
+    for effect, result in results_of:
         said, verdict = (f"not run: {result}", "") if isinstance(result, MissingError) else (result.said, "met" if result.is_met else "**missed**")
         yield f"| {effect.name} | {effect.expected} | {effect.source} | {said} | {verdict} |"
-    for effect, result in results:
+    for effect, result in results_of:
         if isinstance(result, MissingError):
             continue
         yield from ["", f"## {effect.name[0].upper()}{effect.name[1:]}", "", "| variant | cycles | |", "|---|---|---|"]

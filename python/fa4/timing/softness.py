@@ -110,22 +110,29 @@ def setting_lines(by_setting):
         yield f"| {name} | {setting.source} | {', '.join(f'{100 * e:+.0f}%' for e in errors)} | {', '.join(f'{d:+.1f}' for d in differences)} | {count} |"
 
 
-HEAD = """# What the model hangs on
+def headline(by_setting):
+    """Returns what the page says first."""
+    misses = [len(published.missed(cycles)) for cycles in by_setting.values()]
+    count = len(published.FIXED) + len(published.RATIOS)
+    return f"Under each of {len(by_setting)} settings the model misses {min(misses)} to {max(misses)} of {count} published figures"
 
-Written by `./bench/versus-fa4 --sensitivity --write` on {date} from {revision}. No Blackwell card was at hand: [the model](timing.md)'s parameters for one are others' publications
-and guesses, each with a range ([TimingParameters.def](../include/fa4/Target/TimingParameters.def)).
+
+TEXT = """No Blackwell card was at hand: [the model](../../docs/timing.md)'s parameters for one are others' publications and
+guesses, each with a range ([TimingParameters.def](../../include/fa4/Target/TimingParameters.def)).
 
 ## The softest parameters
 
-What each does to the time of FlashAttention-4's forward kernels ({version}; 4096 keys, one wave of CTAs) at the low and at the high end of its range: the five that move it the most.
+What each does to the time of FlashAttention-4's forward kernels ({version}; 4096 keys, one wave of CTAs) at the low and
+at the high end of its range: the five that move it the most.
 
 """
 
-SETTINGS_HEAD = """
+SETTINGS_TEXT = """
 ## Published figures under other settings
 
-FlashAttention-4's hd128 kernels take 20 to 30% longer on a card at 1.8 GHz than the model says ([results-published.md](results-published.md)). A single setting may explain that, if it has a
-source of its own. In the order of that page: four runs at a fixed clock (full 4k, 2k, causal 4k, 2k), and five ratios (causal / full at hd128 8k; hd64 / hd128 at 4k and 16k; causal / full at hd128 4k
+FlashAttention-4's hd128 kernels take longer on a card at 1.8 GHz than the model says ([by how much](published.md)). A
+single setting may explain that, if it has a source of its own. In the order of that page: four runs at a fixed clock (full
+4k, 2k, causal 4k, 2k), and five ratios (causal / full at hd128 8k; hd64 / hd128 at 4k and 16k; causal / full at hd128 4k
 and hd64 4k).
 
 """

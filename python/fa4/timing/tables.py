@@ -6,38 +6,48 @@
 `recorded` is bench/timing.json: the card, the date, `cycles` of the micro-benchmarks and `kernels`. `modelled` is
 bench/timing-model.json: the commit and the date of the model, where its costs come from (`costs`), `cycles` and `kernels` (cycles by name)."""
 
+from fa4 import results
 from fa4.timing import model, peers
 from fa4.timing.micro import FAMILIES
 
-HEAD = """# What operations cost on a card, and in the model
-
-Written by `./bench/timing --write` from [bench/timing.json](../bench/timing.json): {card}, measured {date} by
-`./bench/timing --measure bench/timing.json`, and from [bench/timing-model.json](../bench/timing-model.json): fa4-sim's clock at
-commit {commit}, {model_date}, with costs of instructions from {costs}.
+TEXT = """The card is an {card}, measured on {date} by `./bench/timing --measure bench/timing.json`
+([bench/timing.json](../timing.json)). Beside it stands fa4-sim's clock ([bench/timing-model.json](../timing-model.json)), with
+costs of instructions from {costs}.
 """
 MICROS = """## Single operations
 
 A number is cycles of the SM's clock for one operation of a warp (of a warpgroup for wgmma), or, where several warps share a unit, warp instructions
 in a cycle of the SM. It is the difference between a longer and a shorter run of the same loop, so that what stands
-outside of the loop does not count; the kernels are in [micro.py](../python/fa4/timing/micro.py). A body's share of its loop's
+outside of the loop does not count; the kernels are in [micro.py](../../python/fa4/timing/micro.py). A body's share of its loop's
 three instructions is in the numbers: 0.2 cycles for latencies of pipes.
 """
 KERNELS = """## Real kernels
 
 FlashAttention-4's attention in bf16 (16k tokens in all, 2048 columns; the name says the direction, the head dim, the mask and the tokens of one sequence) and
-kernels of CUTLASS and Triton, replayed from [records](simulator-manifest.md#records) on random data. Of the backward, it is the main kernel;
+kernels of CUTLASS and Triton, replayed from [records](../../docs/simulator-manifest.md#records) on random data. Of the backward, it is the main kernel;
 *others* are those before and behind it. Cycles are those of the SMs' own clock from one launch to the next, in a queue of launches of the same kernel;
 the clock is what power leaves of it. *One CTA* is a launch of the grid's first CTA alone, *wave* one of the grid that is given, which is to have a CTA for each SM.
 Parameters of the model may be fitted to the kernels marked *fit*; the others are held out, by a rule that was chosen before the measurement
-([peers.py](../python/fa4/timing/peers.py)).
+([peers.py](../../python/fa4/timing/peers.py)).
 """
 
 
 def page(recorded, modelled):
     """The whole page."""
-    head = HEAD.format(**recorded, commit=modelled["commit"], model_date=modelled["date"], costs=modelled["costs"])
-    lines = [head, *summary(recorded, modelled)[0], *kernel_table(recorded, modelled["kernels"]), *micro_tables(recorded, modelled["cycles"])]
+    head = results.head("What operations cost on a card, and in the model", headline(recorded, modelled), "./bench/timing --write", modelled["commit"], modelled["date"])
+    text = TEXT.format(**recorded, costs=modelled["costs"])
+    lines = [head + text, *summary(recorded, modelled)[0], *kernel_table(recorded, modelled["kernels"]), *micro_tables(recorded, modelled["cycles"])]
     return "\n".join(lines)
+
+
+def headline(recorded, modelled):
+    """What the page says first: the error of the model for FlashAttention-4's kernels."""
+    cycles = modelled["kernels"]
+    kernels = [k for k in peers.all_kernels() if use_of(k) in ("fit", "held out") and k.name in recorded.get("kernels", {}) and k.name in cycles]
+    if not kernels:
+        return "No kernel of FlashAttention was chosen"
+    mean, worst, _ = model.judge([(recorded["kernels"][k.name]["cycles"], cycles[k.name]) for k in kernels])
+    return f"{len(kernels)} kernels of FlashAttention on {recorded['card']}: modelled cycles are off by {mean:.1%} on average, by {worst:.1%} at most"
 
 
 def percent(value):

@@ -8,7 +8,6 @@ A *shape* is a head dim, a mask and a length; as in FlashAttention's benchmarks 
 columns of v. FlashAttention-4's kernels come from records of its launches (shapes.py)."""
 
 import argparse
-import datetime
 import json
 import os
 import subprocess
@@ -18,16 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from fa4 import gpu, revision
+from fa4 import gpu, results
 from fa4.timing import published, softness, versus_gradient
 from fa4.timing.launched import Launched
 from fa4.timing.shapes import GRADIENTS, SHAPES, Shape, choose
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "results-versus-fa4.md"
-PUBLISHED = ROOT / "docs" / "results-published.md"
-GRADIENT = ROOT / "docs" / "results-gradient.md"
-SENSITIVITY = ROOT / "docs" / "results-sensitivity.md"
 STORED = ROOT / "bench" / "versus-fa4.json"
 # The one that bench/peers/environment.sh installs.
 FA4_VERSION = "4.0.0b36"
@@ -114,38 +109,40 @@ def lines(table):
             )
 
 
-HEAD = """# Beside FlashAttention-4, by the model
+COMMAND = "./bench/versus-fa4"
+TEXT = f"""[The model](../../docs/timing.md) ran both: fa4-compile's kernels with their default options, and FlashAttention-4's
+own PTX ({FA4_VERSION}) as its host code launches it. 32k tokens in all, 2048 columns of v, bf16, B200 at 1.8 GHz, power not
+modelled. No Blackwell card has confirmed these numbers: at a fixed clock the model is too fast for FlashAttention-4's
+kernels by what [published measurements](published.md) say, and how far it is off on an H100 is in
+[what operations cost](timing.md). So a ratio is worth more than its two times.
 
-Written by `./bench/versus-fa4 --write` on {date} from {revision}. [The model](timing.md) ran both: fa4-compile's kernels with their default options, and
-FlashAttention-4's own PTX ({version}) as its host code launches it. 32k tokens in all, 2048 columns of v, bf16, B200 at 1.8 GHz,
-power not modelled. No Blackwell card has confirmed these numbers; what the model is worth is in [what operations cost](results-timing.md).
+The bar is a ratio of 1 at most from 2k on, of 1.05 for head dims 192 (128 of v) and 256. FlashAttention-4 runs on pairs
+of CTAs for head dims 128 and 192 without a mask and for 256, fa4-compile for 192 without a mask and for 256.
 
-The bar is a ratio of 1 at most from 2k on, of 1.05 for head dims 192 (128 of v) and 256. FlashAttention-4 runs on pairs of CTAs for head dims 128 and 192 without a
-mask and for 256, fa4-compile for 192 without a mask and for 256.
+"""
+PUBLISHED_TEXT = f"""FlashAttention-4's own PTX ({FA4_VERSION}) under [the model](../../docs/timing.md) of a B200, beside what users have
+measured on one and published at Dao-AILab/flash-attention. Nothing in the model was fitted to these figures. Bars: 10%
+where the clock was fixed, 5 points for ratios, which do not depend on the clock. [What the model hangs on](sensitivity.md)
+has the same figures under other settings.
 
 """
 
 
-PUBLISHED_HEAD = """# Beside published measurements
-
-Written by `./bench/versus-fa4 --published --write` on {date} from {revision}. FlashAttention-4's own PTX ({version}) under [the model](timing.md) of a
-B200, beside what users have measured on one and published at Dao-AILab/flash-attention. Nothing in the model was fitted to these figures.
-Bars: 10% where the clock was fixed, 5 points for ratios, which do not depend on the clock.
-[What the model hangs on](results-sensitivity.md) has the same figures under other settings.
-
-"""
-
-
-def page(head, table_lines, misses, count):
-    """A page of the documentation: its head, its table, and how many of `count` bars are missed."""
-    head = head.format(date=datetime.date.today().isoformat(), revision=revision.commit(), version=FA4_VERSION)
-    return head + "\n".join(table_lines) + f"\n\n{misses} of {count} bars are missed.\n"
-
-
-def page_of(table):
-    """The page of a table."""
+def page_of(table, commit):
+    """Returns the page of a table that was measured at `commit`."""
     count = sum(s.bar is not None and s.name in table for s in SHAPES)
-    return page(HEAD, lines(table), len(missed(table)), count)
+    ratios = [ratio(row) for row in table.values()]
+    found = f"{len(table)} shapes, {min(ratios):.2f} to {max(ratios):.2f} of FlashAttention-4's time; {len(missed(table))} of {count} bars are missed"
+    return results.head("Beside FlashAttention-4, by the model", found, f"{COMMAND} --write", commit) + TEXT + "\n".join(lines(table))
+
+
+def published_page(cycles, commit):
+    """Returns the page of published figures. `cycles`: launch's name -> cycles by the model."""
+    off, errors = published.missed(cycles), softness.figures(cycles)[0]
+    count = len(published.FIXED) + len(published.RATIOS)
+    found = f"{len(off)} of {count} bars are missed; at a fixed clock modelled times are off by {100 * min(errors):+.0f}% to {100 * max(errors):+.0f}%"
+    head = results.head("Beside published measurements", found, f"{COMMAND} --published --write", commit)
+    return head + PUBLISHED_TEXT + "\n".join(published.lines(cycles))
 
 
 def published_cycles(arguments, *words):
@@ -163,12 +160,13 @@ def write_sensitivity(arguments) -> int:
         found = pool.map(lambda launched: softness.measure(arguments.records / launched.name / "launch-0.json"), launches.values())
         by_kernel = dict(zip(launches, found))
     by_setting = {each: published_cycles(arguments, *(f"--set={value}" for value in each.values)) for each in softness.SETTINGS}
-    head = softness.HEAD.format(date=datetime.date.today().isoformat(), revision=revision.commit(), version=FA4_VERSION)
     parts = ["\n".join(softness.sensitivity_lines(by_kernel)), "\n".join(softness.setting_lines(by_setting))]
-    text = head + parts[0] + "\n" + softness.SETTINGS_HEAD + parts[1] + "\n" + softness.CONCLUSION
     print("\n\n".join(parts))
     if arguments.write:
-        SENSITIVITY.write_text(text)
+        found = softness.headline(by_setting)
+        head = results.head("What the model hangs on", found, f"{COMMAND} --sensitivity --write", arguments.commit)
+        text = softness.TEXT.format(version=FA4_VERSION) + parts[0] + "\n" + softness.SETTINGS_TEXT + parts[1] + "\n" + softness.CONCLUSION
+        results.write("sensitivity", head + text)
     return 0
 
 
@@ -179,7 +177,7 @@ def compare_with_published(arguments) -> int:
     print("\n".join(table_lines))
     count = len(published.FIXED) + len(published.RATIOS)
     if arguments.write:
-        PUBLISHED.write_text(page(PUBLISHED_HEAD, table_lines, len(off), count))
+        results.write("published", published_page(cycles, arguments.commit))
     print(f"{count} figures, {len(off)} miss their bar")
     return 1 if off else 0
 
@@ -192,21 +190,18 @@ def compare_gradients(arguments, shapes) -> int:
     off = versus_gradient.missed(table)
     print("\n".join(table_lines))
     if arguments.write:
-        text = page(versus_gradient.head(table), table_lines, len(off), len(table)) + versus_gradient.bound()
-        _, order, kept = GRADIENT.read_text().partition(versus_gradient.ORDER)
-        GRADIENT.write_text(text + order + kept)
+        results.write("gradient", versus_gradient.page(table, arguments.commit, FA4_VERSION))
     print(f"{len(table)} shapes, {len(off)} miss their bar")
     return 1 if off else 0
 
 
 def compare_orders(arguments, shapes) -> int:
-    """What `deterministic` costs: the section of the gradient's page."""
+    """What `deterministic` costs, and its page."""
     with ThreadPoolExecutor(arguments.jobs) as pool:
         table = versus_gradient.measure_order([shape for shape in shapes if shape in versus_gradient.ORDERED], arguments.options, pool.map)
-    text = versus_gradient.order_section(table, revision.commit(), f"{datetime.date.today():%Y-%m-%d}")
-    print(text)
+    print("\n".join(versus_gradient.order_lines(table)))
     if arguments.write:
-        GRADIENT.write_text(GRADIENT.read_text().partition(versus_gradient.ORDER)[0] + text)
+        results.write("gradient-deterministic", versus_gradient.order_page(table, arguments.commit))
     return 1 if versus_gradient.slow_orders(table) else 0
 
 
@@ -220,7 +215,7 @@ def main(words=None) -> int:
     parser.add_argument("--sensitivity", action="store_true", help="what FlashAttention-4's kernels and the published figures do when parameters of the model change, instead")
     parser.add_argument("--deterministic", action="store_true", help="with --gradient: what `deterministic` costs, instead; needs no environment of FlashAttention-4")
     parser.add_argument("--gradient", action="store_true", help="the three kernels of the gradient, instead, beside FlashAttention-4's with and without pairs of CTAs")
-    parser.add_argument("--write", action="store_true", help="write the table to the documentation")
+    parser.add_argument("--write", action="store_true", help="write the page in bench/results; the tree must have no changes")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="launches at a time (default: processors)")
     parser.add_argument("--options", nargs=argparse.REMAINDER, default=[], help="what is left goes to fa4-compile")
     arguments = parser.parse_args(words)
@@ -231,6 +226,7 @@ def main(words=None) -> int:
     shapes = choose(arguments.shape, arguments.quick, GRADIENTS if arguments.gradient else SHAPES)
     if not shapes:
         parser.error(f"no shape matches '{arguments.shape}'")
+    arguments.commit = results.clean_commit() if arguments.write else ""
     if arguments.deterministic:
         return compare_orders(arguments, shapes)
     if arguments.gradient:
@@ -255,7 +251,7 @@ def main(words=None) -> int:
     print("\n".join(lines(table)))
     if arguments.write:
         STORED.write_text(json.dumps(stored | table, indent=1) + "\n")
-        PAGE.write_text(page_of(stored | table))
+        results.write("versus-fa4", page_of(stored | table, arguments.commit))
     print(f"{len(table)} shapes, {len(missed(table))} miss their bar")
     return 1 if missed(table) else 0
 

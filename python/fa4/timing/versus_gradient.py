@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from fa4 import gpu
+from fa4 import gpu, results
 from fa4.programs.gradient import Gradient
 from fa4.timing.launched import Launched
 from fa4.timing.shapes import GRADIENTS, GradientShape
@@ -149,20 +149,26 @@ def lines(table):
             )
 
 
-def head(table) -> str:
-    """What is above the table; the date, the commit and FlashAttention-4's version are left to be filled in."""
+def page(table, commit, version) -> str:
+    """Returns the page of a table that was measured at `commit`, beside FlashAttention-4 `version`."""
     which = "All" if len(table) == len(GRADIENTS) else ", ".join(s.name for s in GRADIENTS if s.name in table) + ":"
-    return (
-        "# The gradient beside FlashAttention-4, by the model\n\n"
-        "Written by `./bench/versus-fa4 --gradient --write` on {date} from {revision}. [The model](timing.md) ran both: fa4-compile's three kernels "
-        "with their default options, and\nFlashAttention-4's own PTX ({version}) as its host code launches it, with `FA_DISABLE_2CTA=1` "
-        "and, for head dim 128 and for 192 with 128 of v, on pairs of CTAs. A time is the sum of all launches;\nwhat overlaps because of programmatic dependent "
-        "launch is not modelled. 32k tokens in all, 2048 columns, bf16, B200 at 1.8 GHz, power not modelled. No\nBlackwell card has "
-        f"confirmed these numbers. {which} {len(table)} of {len(GRADIENTS)} shapes were measured.\n\n"
-        f"The bar is {BAR} of FlashAttention-4's time without pairs of CTAs, and {PAIR_BAR} of that with pairs at head dim 128, where fa4-compile has pairs by default, too. With head dims 192 and 128 "
-        "FlashAttention-4 has pairs only, to\nwhich the first bar refers there. fa4-compile has no postprocess then, but a kernel of dq, which computes scores again: the main kernel's cycles a block\n"
-        "are those of four products of seven. Shares are of a CTA's steady state in the main kernel.\n\n"
-    )
+    ratios = [ratio(row) for row in table.values()]
+    found = f"{len(table)} shapes, {min(ratios):.2f} to {max(ratios):.2f} of FlashAttention-4's time; {len(missed(table))} of {len(table)} bars are missed"
+    head = results.head("The gradient beside FlashAttention-4, by the model", found, "./bench/versus-fa4 --gradient --write", commit)
+    text = f"""[The model](../../docs/timing.md) ran both: fa4-compile's three kernels with their default options, and FlashAttention-4's own PTX
+({version}) as its host code launches it, with `FA_DISABLE_2CTA=1` and, for head dim 128 and for 192 with 128 of v, on pairs of
+CTAs. A time is the sum of all launches; what overlaps because of programmatic dependent launch is not modelled. 32k tokens in
+all, 2048 columns, bf16, B200 at 1.8 GHz, power not modelled. No Blackwell card has confirmed these numbers, and
+[published measurements](published.md) say by how much the model is off. {which} {len(table)} of {len(GRADIENTS)} shapes were
+measured. [What the same bits in each run cost](gradient-deterministic.md) has a page of its own.
+
+The bar is {BAR} of FlashAttention-4's time without pairs of CTAs, and {PAIR_BAR} of that with pairs at head dim 128, where fa4-compile
+has pairs by default, too. With head dims 192 and 128 FlashAttention-4 has pairs only, to which the first bar refers there.
+fa4-compile has no postprocess then, but a kernel of dq, which computes scores again: the main kernel's cycles a block are
+those of four products of seven. Shares are of a CTA's steady state in the main kernel.
+
+"""
+    return head + text + "\n".join(lines(table)) + "\n" + bound()
 
 
 # ---------------------------------------------------------------------------
@@ -221,7 +227,6 @@ def bound() -> str:
 # The same bits in each run
 # ---------------------------------------------------------------------------
 
-ORDER = "\n## The same bits in each run\n"
 # Where dq has a kernel of its own, `deterministic` costs nothing.
 ORDERED = [shape for shape in GRADIENTS if not shape.value_dim]
 # Of the speed without `deterministic`.
@@ -260,25 +265,30 @@ def slow_orders(table):
     return [name for name, (free, ordered) in table.items() if free.sum / ordered.sum < ORDER_BAR]
 
 
-def order_section(table, revision: str, date: str) -> str:
-    """The section of the page."""
-    rows = [
-        f"| {shape.name} | {heads_in_order(shape)} | {free.sum} | {ordered.sum} | {free.sum / ordered.sum:.3f}{' **missed**' * (shape.name in slow_orders(table))} |"
-        for shape in ORDERED if shape.name in table for free, ordered in [table[shape.name]]
-    ]  # fmt: skip
-    return "\n".join(
-        [
-            ORDER,
-            f"Written by `./bench/versus-fa4 --gradient --deterministic --write` on {date} from {revision}; cycles of all launches, by the same model. "
-            f"The bar is {ORDER_BAR} of\nthe speed without `deterministic`. CTAs that wait for their turns have no time of their own, so that the model "
-            f"simulates all of a launch: here {ORDER_CTAS['full']} of them, with a causal mask {ORDER_CTAS['causal']}, which is\n"
-            "one batch of as many heads as the table says. Launches of fewer CTAs lose more: what is waited for is most of it the first turns of a launch.",
-            "",
-            "| shape | heads | cycles | with `deterministic` | speed, of that without |",
-            "|---|---|---|---|---|",
-            *rows,
-            "",
-            f"{len(table)} of {len(ORDERED)} shapes were measured. {len(slow_orders(table))} of {len(table)} bars are missed.",
-            "",
-        ]
+def order_lines(table):
+    """The table in Markdown."""
+    yield "| shape | heads | cycles | with `deterministic` | speed, of that without |"
+    yield "|---|---|---|---|---|"
+    slow = slow_orders(table)
+    for shape in ORDERED:
+        if shape.name in table:
+            free, ordered = table[shape.name]
+            mark = " **missed**" * (shape.name in slow)
+            yield f"| {shape.name} | {heads_in_order(shape)} | {free.sum} | {ordered.sum} | {free.sum / ordered.sum:.3f}{mark} |"
+
+
+def order_page(table, commit) -> str:
+    """Returns the page of what `deterministic` costs."""
+    speeds = [free.sum / ordered.sum for free, ordered in table.values()]
+    found = (
+        f"{len(table)} of {len(ORDERED)} shapes, {min(speeds):.2f} to {max(speeds):.2f} of the speed without `deterministic`; "
+        f"{len(slow_orders(table))} of {len(table)} bars are missed"
     )
+    head = results.head("The same bits in each run, by the model", found, "./bench/versus-fa4 --gradient --deterministic --write", commit)
+    text = f"""Cycles of all launches of a gradient, by [the model](../../docs/timing.md), without `deterministic` and with it. The bar is
+{ORDER_BAR} of the speed without. CTAs that wait for their turns have no time of their own, so that the model simulates all of a
+launch: here {ORDER_CTAS['full']} of them, with a causal mask {ORDER_CTAS['causal']}, which is one batch of as many heads as the table says. Launches of
+fewer CTAs lose more: what is waited for is most of it the first turns of a launch.
+
+"""
+    return head + text + "\n".join(order_lines(table))
