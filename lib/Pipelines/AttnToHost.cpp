@@ -9,6 +9,7 @@
 #include "fa4/Pipelines/AttnToHost.h"
 #include "UpstreamSteps.h"
 #include "fa4/Conversion/Passes.h"
+#include "fa4/Dialect/Attn/Transforms/Passes.h"
 #include "fa4/Pipelines/AttnToNVVM.h"
 #include "fa4/Support/PipelineWithOptions.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
@@ -39,6 +40,7 @@ LogicalResult fa4::buildAttnToHostPipeline(
   if (options.emitCInterface)
     pm.addNestedPass<func::FuncOp>(LLVM::createLLVMRequestCWrappersPass());
   addLoopLowering(pm);
+  pm.addPass(attn::createArithExpandRounding());
   pm.addPass(createSCFToControlFlowPass());
   addConversionToLLVM(pm);
   return success();

@@ -27,6 +27,7 @@ using namespace mlir;
 static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   fa4::addLoopLowering(pm);
+  pm.addPass(fa4::attn::createArithExpandRounding());
   pm.addPass(fa4::attn::createArithExpandFp8());
   arith::ArithExpandOpsPassOptions expand;
   // Without this, conversions of bf16 would become calls to a runtime library.

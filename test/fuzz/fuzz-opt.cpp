@@ -44,6 +44,7 @@ static ArrayRef<std::string> getPipelines() {
         "attn-decompose",
         "attn-decompose{query-block=0}",
         "arith-expand-fp8",
+        "arith-expand-rounding",
         "math-expand-clampf",
         "attn-print-support",
         "import-attention",

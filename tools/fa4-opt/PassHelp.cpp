@@ -30,7 +30,7 @@ static constexpr std::pair<StringRef, StringRef> kHeadings[] = {
     {"Proofs", "verify-protocol verify-outputs"},
     {"Attention ops: where they come from, what they mean, the CPU",
      "import-attention raise-to attn-decompose attn-print attn-to-llvm "
-     "expand-fp8 clampf"},
+     "expand-fp8 rounding clampf"},
     {"From an op to a tile program",
      "attn-to subtile pair-ctas lazy-rescale assign-work"},
     {"Roles, channels, schedule and memory",

@@ -103,6 +103,49 @@ def ArithExpandFp8 : FA4_Pass<"arith-expand-fp8"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def ArithExpandRounding : FA4_Pass<"arith-expand-rounding"> {
+  let summary = "Expand arith.truncf with a rounding mode to what a CPU has";
+  let description = [{
+    A rounding mode of `arith.truncf` becomes an intrinsic of LLVM that promises
+    this mode to the back end, but does not set it: a CPU rounds to the nearest
+    even number all the same. This pass rewrites truncations (of scalars and
+    vectors) to f64, f32, f16, bf16, f8E4M3FN and f8E5M2 with each mode: the
+    nearest even number moves to its neighbour, by an addition to its bits,
+    where a comparison with the source says that this one was asked for.
+    Overflow gives infinity (NaN in f8E4M3FN) or the largest finite number, as
+    the mode says; NaN stays NaN.
+
+    Truncations of types wider than f32 to bf16 and to fp8, which later passes
+    would round to f32 first, become two that give the same as one: to f32 with
+    the last bit set where bits were lost, then to the narrow type.
+
+    A rounding mode on another operation, or with another result type, is an
+    error on the operation. To the nearest even number is taken everywhere.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: f32) -> f16 {
+      %y = arith.truncf %x toward_zero : f32 to f16
+      return %y : f16
+    }
+    ```
+
+    After (shortened):
+
+    ```
+    %nearest = arith.truncf %x : f32 to f16
+    %bits = arith.bitcast %nearest : f16 to i16
+    %back = arith.extf %nearest : f16 to f32
+    ... %step is -1 where |%back| is larger than |%x|, else 0
+    %moved = arith.addi %bits, %step : i16
+    %y = arith.bitcast %moved : i16 to f16
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
+}
+
 def MathExpandClampF : FA4_Pass<"math-expand-clampf"> {
   let summary = "Expand math.clampf to arith.maximumf and arith.minimumf";
   let description = [{
