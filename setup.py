@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent
 MODULES = {
     "__init__", "__main__", "_cuda", "_library", "_runtime", "arrays", "cache", "captured", "cuda_tools", "diagnostics", "errors",
     "function_key", "kernel", "math", "reference", "report", "report_page", "selftest", "spec", "torch", "torch_functions",
-    "torch_ops", "torch_transforms", "tracing",
+    "torch_ops", "torch_transforms", "tracing", "useful_work",
 }  # fmt: skip
 # CMake's targets -> the libraries that they make in the build folder's lib. The second one loads the CUDA driver itself.
 TARGETS = {"fa4-standalone": "standalone/libfa4.so", "fa4_runtime": "libfa4_runtime.so"}

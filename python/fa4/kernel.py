@@ -22,9 +22,9 @@ from fa4.spec import Spec, SpecError, is_whole
 class Time:
     """What a call takes by the clock of fa4-sim, which docs/timing.md describes: a model, no measurement. Several
     launches are added up; `launches` has what `fa4-sim --time --json` prints of each. `flops` are the operations of useful
-    products of matrices: of the pairs of a query and a key that the spec's `mask` sees (a mask_mod is not asked), and no
-    more than the tensor cores do, `executed_flops`: a tile of 128 rows is computed whole, of one query, too. Of a kernel
-    without a spec they are those."""
+    products of matrices: of the pairs of a query and a key that the spec's `mask` and `mask_mod` see (Spec.count_flops), and
+    no more than the tensor cores do, `executed_flops`: a tile of 128 rows is computed whole, of one query, too. Of a
+    kernel without a spec they are those."""
 
     cycles: float
     seconds: float
@@ -378,8 +378,12 @@ class Kernel:
             sizes = self._prepare(simulation, call)
             launches = json.loads(simulation.time())
         cycles, seconds, executed = (sum(launch[key] for launch in launches) for key in ("cycles", "seconds", "flops"))
-        useful = min(self.spec.count_flops(**{n: int(sizes[n]) for n in ("B", "Hq", "Sq", "Sk")}), executed) if self.spec else executed
+        useful = min(self._count_flops(sizes, call), executed) if self.spec else executed
         return Time(cycles, seconds, useful, executed, launches)
+
+    def _count_flops(self, sizes: Mapping, call: Mapping) -> int:
+        captures = {name: value for name, value in self.complete(call).items() if name in self.spec.all_captures}
+        return self.spec.count_flops(**{n: int(sizes[n]) for n in ("B", "Hq", "Sq", "Sk")}, **captures)
 
     def launch(self, stream=None, **call) -> None:
         """Launches the kernel on a GPU, through libfa4_runtime.so: no compilation, no waiting.

@@ -21,6 +21,7 @@ from fa4.arrays import Results, as_array, as_float, as_number
 from fa4.captured import Found, capture_type
 from fa4.errors import Fa4Error
 from fa4.tracing import CAPTURE_TYPES, ELEMENT_TYPES, PARAMETERS, Traced, captures_of, format_f32, trace_regions
+from fa4.useful_work import count_visible_pairs, reads_position
 
 LAYOUTS = ("bshd", "bhsd", "sbhd", "thd", "htd")
 DTYPES = ("bf16", "f16")
@@ -72,6 +73,12 @@ class Mask:
         least, most = (bound if bound is not None else queries + keys for bound in (self.left, self.right))
         spans = (min(keys - 1, i + shift + most) - max(0, i + shift - least) + 1 for i in range(queries))
         return sum(max(0, span) for span in spans)
+
+    def visible(self, i, j, queries: int, keys: int):
+        """Whether query i sees key j, of arrays of positions that broadcast."""
+        offset = j - i - (0 if self.align == "top_left" else keys - queries)
+        least, most = (bound if bound is not None else queries + keys for bound in (self.left, self.right))
+        return (-least <= offset) & (offset <= most)
 
     @property
     def text(self) -> str:
@@ -331,12 +338,21 @@ class Spec:
         homes = (("B", "q", "b"), ("Sq", "q", "s"), ("Tq", "q", "t"), ("Hq", "q", "h"), ("Sk", "k", "s"), ("Tk", "k", "t"), ("Hkv", "k", "h"))
         return {name: getattr(self, tensor)[self.layout.index(letter)] for name, tensor, letter in homes if letter in self.layout}
 
-    def count_flops(self, B: int, Hq: int, Sq: int, Sk: int) -> int:
-        """The operations of the products of matrices, of pairs of a query and a key that `mask` sees: two products forward,
-        and five of the gradient."""
+    def count_flops(self, B: int, Hq: int, Sq: int, Sk: int, **captures) -> int:
+        """The operations of the products of matrices, of pairs of a query and a key that `mask` and `mask_mod` see: two
+        products forward, and five of the gradient. A mask_mod is asked about each pair (beyond 2^27 of them, about those of
+        every n-th query); it is taken to hide none where it reads a capture that is not given, and in packed layouts."""
         qk, v = self.head_dim("q"), self.head_dim("v")
-        pairs = self.mask.count_pairs(Sq, Sk) if self.mask else Sq * Sk
-        return 2 * B * Hq * pairs * (3 * qk + 2 * v if self.is_backward else qk + v)
+        pairs = B * Hq * (self.mask.count_pairs(Sq, Sk) if self.mask else Sq * Sk)
+        needed = captures_of(self.mask_mod, "mask_mod", self.captures) if self.mask_mod else ()
+        if self.mask_mod and not self.is_packed and all(name in captures for name in needed):
+            # What does not read the sequence or the head is the same in each.
+            text = self.traced.text.partition("mask_mod(")[2]
+            times = (B, Hq)
+            asked = [n if reads_position(text, name) else min(n, 1) for n, name in zip(times, "bh")]
+            pairs = count_visible_pairs(self.mask, self._evaluated("mask_mod", captures), *asked, Sq, Sk)
+            pairs *= math.prod(n // each for n, each in zip(times, asked) if n)
+        return 2 * pairs * (3 * qk + 2 * v if self.is_backward else qk + v)
 
     def backward(self, deterministic: bool = False) -> Spec:
         """The spec of this op's gradient."""

@@ -343,6 +343,29 @@ def test_useful_work_is_that_of_visible_pairs(mask, sizes):
     assert spec.backward().count_flops(B=3, Hq=4, Sq=sizes[0], Sk=sizes[1]) == 3 * 4 * pairs * 2 * (3 * 64 + 2 * 32)
 
 
+def test_useful_work_asks_a_mask_mod(monkeypatch):
+    """A mask by the attribute and by a mask_mod is the same work; what depends on sequence and head is counted in each;
+    captures are read where a call has them."""
+    shapes = {"q": "B Sq 4 64", "k": "B Sk 2 64", "v": "B Sk 2 32"}
+    sizes = {"B": 3, "Hq": 4, "Sq": 200, "Sk": 200}
+    causal = fa4.sdpa(**shapes, mask_mod=lambda b, h, i, j: i >= j)
+    assert causal.count_flops(**sizes) == fa4.sdpa(**shapes, mask="causal").count_flops(**sizes)
+    assert causal.backward().count_flops(**sizes) == fa4.sdpa(**shapes, mask="causal").backward().count_flops(**sizes)
+    both = fa4.sdpa(**shapes, mask=fa4.Mask(right=0, left=9), mask_mod=lambda b, h, i, j: j % 2 == 0)
+    assert both.count_flops(**sizes) == 3 * 4 * (5 * 191 + sum(i // 2 + 1 for i in range(9))) * 2 * 96
+    heads = fa4.sdpa(**shapes, mask_mod=lambda b, h, i, j: j < 10 * h + b)
+    assert heads.count_flops(**sizes) == 200 * (3 * 60 + 4 * 3) * 2 * 96
+    spans = fa4.sdpa(**shapes, mask_mod=lambda b, h, i, j, last: j < last[b], captures={"last": "i32 B"})
+    assert spans.count_flops(**sizes) == 12 * 200 * 200 * 2 * 96
+    assert spans.count_flops(**sizes, last=np.array([1, 2, 200])) == 4 * 200 * 203 * 2 * 96
+    assert causal.count_flops(**sizes | {"B": 0}) == causal.count_flops(**sizes | {"Sk": 0}) == 0
+    # Beyond a limit, queries stand for others.
+    monkeypatch.setattr("fa4.useful_work.LIMIT", 200 * 60)
+    assert causal.count_flops(**sizes) == pytest.approx(12 * 100 * 201 * 2 * 96, rel=0.02)
+    made = fa4.compile(causal, verify=False)
+    assert made.time(B=3, Hq=4, Sq=200, Sk=200).flops == causal.count_flops(**sizes)
+
+
 def test_one_query_is_no_tile_of_useful_work():
     made = fa4.compile(spec_of(), verify=False)
     one = made.time(B=1, Sq=1, Sk=2048, H=2, G=1)
