@@ -110,6 +110,13 @@ void Engine::releaseLane(WarpState &state, unsigned l, View &target) {
 /// A relaxed arrival passes on what a fence of the lane had released before,
 /// and that the lane has come so far.
 void Engine::meet(WarpState &state, unsigned l, View &target, bool joined) {
+  passOnExecuted(state, l, target, joined);
+  if (state.fenced[l])
+    target.join(*state.fenced[l]);
+}
+
+void Engine::passOnExecuted(WarpState &state, unsigned l, View &target,
+                            bool joined) {
   auto add = [&](const View &view) {
     target.met.join(view.happened);
     target.met.join(view.met);
@@ -122,8 +129,6 @@ void Engine::meet(WarpState &state, unsigned l, View &target, bool joined) {
   target.met.raise(threadOf(state, l), state.step[l]++);
   state.steps[l].raiseIn(target.met);
   state.tensorFenced[l].raiseIn(target.tensorFenced);
-  if (state.fenced[l])
-    target.join(*state.fenced[l]);
 }
 
 void Engine::withoutRemoteStores(const WarpState &state, View &target,
@@ -168,6 +173,15 @@ View Engine::snapshot(WarpState &state, LaneMask mask) {
   View view;
   release(state, mask, view);
   return view;
+}
+
+void Engine::learnOfLanes(WarpState &state) {
+  View known = snapshot(state, state.warp->live);
+  View executed;
+  executed.executed = std::move(known.executed);
+  executed.executed.join(known.happened);
+  executed.executed.join(known.met);
+  acquire(state, state.warp->live, executed);
 }
 
 void Engine::warpSync(const Warp &warp, const Inst &, LaneMask members) {
@@ -550,8 +564,11 @@ void Engine::clusterArrive(const Warp &warp, const Inst &, LaneMask mask,
   if (order.semantics != Semantics::Relaxed)
     return release(state, mask, view);
   auto &arrivals = relaxedArrivals[generation];
+  bool joined = false;
   forEachLane(mask, [&](unsigned l) {
-    arrivals[threadOf(state, l)] = state.step[l]++;
+    arrivals[threadOf(state, l)] = state.step[l];
+    passOnExecuted(state, l, view, joined);
+    joined = true;
   });
   const View *last = nullptr;
   forEachLane(mask, [&](unsigned l) {

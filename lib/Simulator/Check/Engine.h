@@ -436,6 +436,9 @@ private:
   /// The lane arrives without a release. `joined`: the target has what is
   /// common to the warp.
   void meet(WarpState &state, unsigned lane, View &target, bool joined);
+  /// The part of it that no fence is needed for: how far the lane has come.
+  void passOnExecuted(WarpState &state, unsigned lane, View &target,
+                      bool joined);
   /// What lanes learn from a wait that does not acquire.
   void observe(WarpState &state, LaneMask mask, const View &source);
   View &ownView(WarpState &state, unsigned lane);
@@ -455,6 +458,9 @@ private:
   /// The component of a store to the shared memory of another CTA.
   uint32_t remoteStore(WarpState &state, unsigned lane);
   View snapshot(WarpState &state, LaneMask mask);
+  /// The lanes wait for each other at an instruction that orders no memory:
+  /// each of them learns what the others have executed.
+  void learnOfLanes(WarpState &state);
   uint32_t newComponent(ComponentKind kind, uint32_t thread,
                         uint32_t mbarrier = 0);
   Agent makeAgent(AgentKind kind, const Actor &issuer);
@@ -490,15 +496,19 @@ private:
     if ((earlier.component ^ clusterBits) >> 16)
       return isOtherOrdered(earlier);
     return knows(*access.warp, access.lane, component, earlier.step) ||
-           (access.space == tensorSpace && hasMet(access, earlier));
+           (access.space == tensorSpace &&
+            hasMet(access, component, earlier.step));
   }
   /// The same of an earlier access of another cluster.
   bool isOtherOrdered(const Stamp &earlier) const;
   /// True if any lane of the access's warp knows the earlier one.
   bool warpKnows(const Access &access, const Stamp &earlier) const;
+  /// Whether the access knows that the earlier one was executed, though not
+  /// that it happened before.
+  bool hasExecuted(const Access &access, const Stamp &earlier) const;
   /// True if the thread has met, by relaxed arrivals and waits, one that knew
   /// the earlier access.
-  bool hasMet(const Access &access, const Stamp &earlier) const;
+  bool hasMet(const Access &access, uint32_t component, uint32_t step) const;
   /// Whether two strong accesses are of different CTAs, and the scope of one of
   /// them is .cta.
   bool isScopeNarrow(const Access &access, const SiteInfo &earlier) const;
@@ -595,6 +605,8 @@ private:
   bool isRelaxedClusterBarrierBetween(const Access &access,
                                       const Stamp &earlier,
                                       const ComponentInfo &info) const;
+  bool isOfOwnShared(const Access &access, const Stamp &earlier,
+                     const SiteInfo &site) const;
   /// Whether a race is one of those that hardware tolerates; may refine the
   /// kind and the message.
   Severity severityOf(const Access &access, const Stamp &earlier,

@@ -22,12 +22,20 @@ bool Engine::isOtherOrdered(const Stamp &earlier) const {
          it->second->happened.get(earlier.component & 0xFFFF) >= earlier.step;
 }
 
-bool Engine::hasMet(const Access &access, const Stamp &earlier) const {
+bool Engine::hasMet(const Access &access, uint32_t component,
+                    uint32_t step) const {
+  const WarpState &state = *access.warp;
+  const View *own = state.own[access.lane].get();
+  return state.common.met.get(component) >= step ||
+         (own && own->met.get(component) >= step);
+}
+
+bool Engine::hasExecuted(const Access &access, const Stamp &earlier) const {
   uint32_t component = earlier.component & 0xFFFF;
   const WarpState &state = *access.warp;
   const View *own = state.own[access.lane].get();
-  return state.common.met.get(component) >= earlier.step ||
-         (own && own->met.get(component) >= earlier.step);
+  return state.common.executed.get(component) >= earlier.step ||
+         (own && own->executed.get(component) >= earlier.step);
 }
 
 bool Engine::warpKnows(const Access &access, const Stamp &earlier) const {
@@ -598,7 +606,8 @@ bool Engine::isIssueKnown(const Access &access, const Stamp &earlier,
   if (earlier.step >= info.issues.size() || !info.issues[earlier.step].first)
     return false;
   auto [thread, step] = info.issues[earlier.step];
-  return knows(*access.warp, access.lane, thread, step);
+  return knows(*access.warp, access.lane, thread, step) ||
+         (access.space == tensorSpace && hasMet(access, thread, step));
 }
 
 /// Whether the thread that issued the earlier operation has waited for it
@@ -639,6 +648,18 @@ static bool isOfTensorPort(const Inst &inst) {
          inst.opcode.starts_with("tcgen05.st");
 }
 
+/// Whether the earlier access was a thread's, in the generic proxy, to the
+/// shared memory of its own CTA.
+bool Engine::isOfOwnShared(const Access &access, const Stamp &earlier,
+                           const SiteInfo &site) const {
+  if (access.space != MemSpace::Shared || site.proxy != Proxy::Generic ||
+      (earlier.component ^ clusterBits) >> 16)
+    return false;
+  const ComponentInfo &info = components[earlier.component & 0xFFFF];
+  return info.kind == ComponentKind::Thread &&
+         warps[(info.thread - 1) / warpSize].warp->cta->rank == access.rank;
+}
+
 Severity Engine::severityOf(const Access &access, const Stamp &earlier,
                             const SiteInfo &site, std::string &kind,
                             std::string &message) {
@@ -657,6 +678,23 @@ Severity Engine::severityOf(const Access &access, const Stamp &earlier,
               "value is out of date, but the memory model wants ld.relaxed";
     return Severity::Strict;
   }
+  // What a CTA's threads do to its shared memory is performed in the order in
+  // which they issue it.
+  if (kind != "race" || !isOfOwnShared(access, earlier, site))
+    return Severity::Error;
+  const ComponentInfo &info = components[earlier.component & 0xFFFF];
+  bool isSameCta = access.proxy == Proxy::Generic &&
+                   access.warp->warp->cta->rank == access.rank;
+  if (isSameCta && isRelaxedClusterBarrierBetween(access, earlier, info))
+    return Severity::Strict;
+  if (site.kind == AccessKind::Read && hasExecuted(access, earlier)) {
+    message = "the read was executed before, but that orders no accesses to "
+              "memory: the lanes of a warp only wait for each other at an "
+              ".aligned instruction, and a copy that is complete does not "
+              "speak for its thread; bar.warp.sync behind the read, or an "
+              "arrival of the reading thread, is missing";
+    return Severity::Strict;
+  }
   return Severity::Error;
 }
 
@@ -673,14 +711,14 @@ std::string Engine::missing(const Access &access, const Stamp &earlier,
     return "a release of the scope .cta orders the two threads, but does not "
            "hand on a store to another CTA's shared memory: the scope .cluster "
            "is missing at the arrival, the release or the fence";
-  if (hasMet(access, earlier))
-    return "an mbarrier orders what the threads execute, but no accesses to "
-           "memory: its arrival or its wait is relaxed, and there is no fence";
   if (isRelaxedClusterBarrierBetween(access, earlier, info))
     return "the barrier.cluster.arrive between the two is relaxed, and so "
            "hands "
            "no accesses to memory on: .release (the default), or a fence in "
            "front of it, is missing";
+  if (hasMet(access, component, earlier.step))
+    return "an mbarrier orders what the threads execute, but no accesses to "
+           "memory: its arrival or its wait is relaxed, and there is no fence";
   bool issueKnown = isIssueKnown(access, earlier, info);
   switch (info.kind) {
   case ComponentKind::Thread:

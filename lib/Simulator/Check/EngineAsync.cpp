@@ -314,6 +314,7 @@ void Engine::tensorWait(const Warp &warp, const Inst &, LaneMask mask,
     state.pending.arrived = steps;
     const_cast<Warp &>(warp).pendingLoads.clear();
   }
+  learnOfLanes(state);
   if (!base)
     return;
   forEachLane(mask, [&](unsigned l) { state.steps[l].raise(base, steps); });

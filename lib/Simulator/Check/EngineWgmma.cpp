@@ -157,7 +157,7 @@ void Engine::learnOfMembers(WarpState &state) {
       return product.first <= state.wgmma.complete;
     });
     if (member == index || last == issued.rend())
-      continue;
+      continue; // Of its own lanes it knows more: they all wait here.
     View known;
     known.executed = last->second;
     acquire(state, state.warp->live, known);
@@ -209,6 +209,7 @@ void Engine::wgmmaWait(const Warp &warp, const Inst &, uint32_t pending) {
   WgmmaWarp &own = state.wgmma;
   if (own.groups.size() <= pending)
     return;
+  learnOfLanes(state);
   uint32_t groups = own.groups.size() - pending;
   uint32_t before = own.complete;
   own.complete = std::max(own.complete, own.groups[groups - 1]);

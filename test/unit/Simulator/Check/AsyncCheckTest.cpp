@@ -342,25 +342,31 @@ TEST(CheckTensor, Waits) {
 TEST(CheckTensor, PortOfASubPartition) {
   // What goes through one port is in order on hardware, whatever the manual
   // says; what an MMA or a dealloc does is not.
-  auto severities = [](const std::string &body) {
-    std::set<Severity> found;
-    Kernel kernel(kernelText(body));
-    kernel.buffer("out", 65536);
-    kernel.config.block = {256, 1, 1};
-    RunOptions options;
-    options.keepGoing = true;
-    options.checker = happensBeforeChecker();
-    auto result = kernel.simulator->run(kernel.config, options);
-    for (const Report &report : result->reports)
-      found.insert(report.severity);
-    return found;
-  };
-  using Severities = std::set<Severity>;
-  EXPECT_EQ(severities(edit(tensor, "tcgen05.wait::st.sync.aligned;")),
-            Severities{Severity::Strict});
-  EXPECT_EQ(severities(edit(tensor, "tcgen05.wait::ld.sync.aligned;")),
-            Severities{Severity::Strict});
-  EXPECT_TRUE(severities(edit(tensor, "bar.sync 1;")).count(Severity::Error));
+  Launch launch = threads(256);
+  EXPECT_STRICT(edit(tensor, "tcgen05.wait::st.sync.aligned;"), launch,
+                "missing-tensor-wait");
+  EXPECT_STRICT(edit(tensor, "tcgen05.wait::ld.sync.aligned;"), launch,
+                "missing-tensor-wait");
+  EXPECT_ERROR(edit(tensor, "bar.sync 1;"), launch, "race");
+}
+
+TEST(CheckTensor, RelaxedClusterBarriers) {
+  // They order what threads execute, which is what tcgen05 asks for, and no
+  // other memory.
+  Launch launch = threads(256);
+  launch.ctas = launch.cluster = 2;
+  std::string relaxed = tensor;
+  for (const char *barrier : {"bar.sync 1;", "bar.sync 2;"})
+    relaxed = edit(relaxed, barrier,
+                   "tcgen05.fence::before_thread_sync; "
+                   "barrier.cluster.arrive.relaxed.aligned; "
+                   "barrier.cluster.wait.aligned; "
+                   "tcgen05.fence::after_thread_sync;");
+  EXPECT_CLEAN(relaxed, launch);
+  EXPECT_KIND(edit(relaxed, "tcgen05.fence::before_thread_sync; "), launch,
+              "missing-tensor-fence");
+  EXPECT_STRICT(edit(relaxed, "tcgen05.wait::ld.sync.aligned;"), launch,
+                "missing-tensor-wait");
 }
 
 TEST(CheckTensor, Fences) {

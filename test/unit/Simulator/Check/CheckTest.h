@@ -21,7 +21,8 @@ struct Launch {
   uint32_t cluster = 1;
   bool programmatic = false;
   CheckOptions options;
-  std::string message; ///< Of the first report, after the run.
+  std::string message;           ///< Of the first report, after the run.
+  std::set<Severity> severities; ///< Of all reports.
 };
 
 /// A kernel from its body; %out, %thread, %block and registers %r0..., %rd0...,
@@ -70,6 +71,7 @@ inline std::set<std::string> kindsOf(const std::string &body, Launch &launch) {
     }
     for (const Report &report : result->reports) {
       kinds.insert(report.kind);
+      launch.severities.insert(report.severity);
       if (launch.message.empty())
         launch.message = reports(*result);
     }
@@ -91,6 +93,19 @@ inline std::string edit(std::string text, const std::string &from,
   {                                                                            \
     Launch l = launch;                                                         \
     EXPECT_EQ(kindsOf(body, l), std::set<std::string>{}) << l.message;         \
+  }
+/// One kind, of which hardware tolerates every finding.
+#define EXPECT_STRICT(body, launch, kind)                                      \
+  {                                                                            \
+    Launch l = launch;                                                         \
+    EXPECT_EQ(kindsOf(body, l), std::set<std::string>{kind}) << l.message;     \
+    EXPECT_EQ(l.severities, std::set<Severity>{Severity::Strict});             \
+  }
+#define EXPECT_ERROR(body, launch, kind)                                       \
+  {                                                                            \
+    Launch l = launch;                                                         \
+    EXPECT_EQ(kindsOf(body, l).count(kind), 1u) << "got:\n" << l.message;      \
+    EXPECT_EQ(l.severities.count(Severity::Error), 1u);                        \
   }
 #define EXPECT_KIND(body, launch, kind)                                        \
   {                                                                            \

@@ -239,6 +239,30 @@ TEST(Check, DistributedSharedRace) {
               pair, "race");
 }
 
+TEST(Check, RelaxedClusterBarrierWithinACta) {
+  // What a CTA does to its own shared memory is in order on hardware; what it
+  // stores elsewhere is on its way.
+  Launch pair;
+  pair.ctas = pair.cluster = 2;
+  const char *own = R"(
+  setp.eq.u32 %p0, %thread, 0;
+  @%p0 st.shared.u32 [data], 1;
+  barrier.cluster.arrive.aligned;
+  barrier.cluster.wait.aligned;
+  ld.shared.u32 %r0, [data];
+)";
+  EXPECT_CLEAN(own, pair);
+  EXPECT_STRICT(edit(own, "arrive.aligned", "arrive.relaxed.aligned"), pair,
+                "race");
+  EXPECT_ERROR(edit(distributed, "arrive.aligned", "arrive.relaxed.aligned"),
+               pair, "race");
+  std::string global =
+      edit(edit(own, "st.shared.u32 [data]", "st.global.u32 [%out]"),
+           "ld.shared.u32 %r0, [data]", "ld.global.u32 %r0, [%out]");
+  EXPECT_ERROR(edit(global, "arrive.aligned", "arrive.relaxed.aligned"), pair,
+               "race");
+}
+
 /// CTA 1 stores into CTA 0's shared memory, and hands that on by an arrival at
 /// CTA 0's mbarrier.
 static const char *remoteStore = R"(

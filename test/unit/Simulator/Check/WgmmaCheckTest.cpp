@@ -90,6 +90,7 @@ namespace {
 struct WgmmaLaunch {
   uint32_t threads = 128;
   std::string messages; ///< Of the first run with findings.
+  std::set<Severity> severities;
 };
 } // namespace
 
@@ -114,8 +115,10 @@ static std::set<std::string> kinds(const std::string &text,
       ADD_FAILURE() << llvm::toString(result.takeError());
       return {"error"};
     }
-    for (const Report &report : result->reports)
+    for (const Report &report : result->reports) {
       found.insert(report.kind);
+      launch.severities.insert(report.severity);
+    }
     if (launch.messages.empty())
       launch.messages = reports(*result);
   }
@@ -548,4 +551,25 @@ TEST(Wgmma, OneWarpGivesAStageBack) {
                  "[%r2], %r6;\n  @!%p1 bra again;\nover:\n"),
             launch);
   EXPECT_TRUE(late.count("barrier-overtaken") || late.count("hang"));
+}
+
+TEST(Wgmma, OneLaneGivesBackWhatOthersHaveRead) {
+  // All threads read words of the stage, as kernels read scales there.
+  const std::string read = "shl.b32 %r7, %r0, 2; add.u32 %r7, %r7, %r3; "
+                           "ld.shared.u32 %r8, [%r7];\n";
+  const std::string wait = "  wgmma.wait_group.sync.aligned 0;\n";
+  WgmmaLaunch before, behind, met;
+  before.threads = behind.threads = met.threads = 160;
+  // Their products say that they have done so, but order no memory.
+  EXPECT_EQ(
+      kinds(edit(stages, "  wgmma.fence", read + "  wgmma.fence"), before),
+      Kinds{"race"});
+  EXPECT_EQ(before.severities, std::set<Severity>{Severity::Strict});
+  EXPECT_NE(before.messages.find("the read was executed before"),
+            std::string::npos);
+  // Nothing says that they have read what they read behind the product.
+  EXPECT_EQ(kinds(edit(stages, wait, wait + read), behind), Kinds{"race"});
+  EXPECT_TRUE(behind.severities.count(Severity::Error));
+  EXPECT_EQ(kinds(edit(stages, wait, wait + read + "bar.sync 1, 128;\n"), met),
+            nothing);
 }
