@@ -28,6 +28,7 @@ MORE_CASES = {
     "fwd-hd128-window": ("fwd", dict(sq=384, sk=384, window_size_left=100, window_size_right=0)),
     "fwd-hd128-softcap-f16": ("fwd", dict(softcap=20.0, dtype="f16")),
     "fwd-hd128-split-kv": ("fwd", dict(sk=512, num_splits=2)),
+    "fwd-hd128-split-kv-tail": ("fwd", dict(sq=200, sk=512, num_splits=3)),
     "fwd-hd128-batch": ("fwd", dict(b=2, sq=200, sk=333, hq=2)),
     "fwd-hd256-full": ("fwd", dict(hd=256)),
     "fwd-hd192-128": ("fwd", dict(hd=192, hdv=128, sq=300, sk=333, hq=2, hk=2)),

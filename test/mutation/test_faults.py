@@ -3,8 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Faults in PTX and in the NVVM dialect, and the reasons why some are none."""
 
+import importlib.machinery
+import importlib.util
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
-from fa4.mutation import equivalents, faults, ir_faults
+from fa4.mutation import equivalents, faults, ir_faults, machine_code
+
+ROOT = Path(__file__).resolve().parents[2]
 
 PTX = """\
 	mov.b32 	%r9, 1;
@@ -442,3 +449,20 @@ def test_operations_in_ptx():
     units = equivalents.Context([f"\t{line}" for line in ptx]).units
     found = ir_faults.in_ptx([f"    {line}" for line in ir], units)
     assert {ours: unit.line for ours, unit in found.items()} == {1: 5, 2: 6, 3: 1, 4: 2, 5: 3, 6: 4}
+
+
+def test_text_that_ptxas_does_not_take(tmp_path, capsys):
+    """bench/sim-faults judges such a kernel by the simulator alone, and says so once."""
+    loader = importlib.machinery.SourceFileLoader("sim_faults", str(ROOT / "bench" / "sim-faults"))
+    sim_faults = importlib.util.module_from_spec(importlib.util.spec_from_loader("sim_faults", loader))
+    loader.exec_module(sim_faults)
+    (tmp_path / "k.ptx").write_text(".version 99.0\n.target sm_100a\n" + "\n".join(PTX))
+    (tmp_path / "launch-0.json").write_text('{"ptx": "k.ptx", "tensors": {}}')
+    ptxas = tmp_path / "ptxas"
+    ptxas.write_text("#!/bin/sh\necho 'fatal   : Unsupported .version 99.0' >&2\nexit 255\n")
+    ptxas.chmod(0o755)
+    record = sim_faults.Record(str(tmp_path))
+    args = SimpleNamespace(tools=machine_code.Tools(str(ptxas), "/nonexistent/nvdisasm"))
+    for fault in of("delete")[:2]:
+        assert record.lost(args, "k.ptx", fault.apply(record.ptx["k.ptx"])) == ""
+    assert capsys.readouterr().err.count("Unsupported .version 99.0") == 1
