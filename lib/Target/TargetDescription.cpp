@@ -91,15 +91,15 @@ static constexpr TargetDescription makeBlackwell() {
           // thread. Its state are the positions in rings, the indices of loops
           // and the descriptors of operands; [sass] up to 16 words
           // beside kRegisterSlack.
-          /*issuer=*/{/*warps=*/1, /*oneThread=*/true, /*issuesMmas=*/true,
+          /*issuer=*/{/*warps=*/1, /*oneThread=*/true, /*startsMmas=*/true,
                       /*stateRegisters=*/16, ValueLayoutKind::None},
           // [ptx] "tcgen05.ld", access restrictions: the four warps of a
           // warpgroup together reach all lanes of tensor memory.
           /*vector=*/
-          {/*warps=*/4, /*oneThread=*/false, /*issuesMmas=*/false,
+          {/*warps=*/4, /*oneThread=*/false, /*startsMmas=*/false,
            /*stateRegisters=*/0, ValueLayoutKind::Rows},
           /*idle=*/
-          {/*warps=*/0, /*oneThread=*/false, /*issuesMmas=*/false,
+          {/*warps=*/0, /*oneThread=*/false, /*startsMmas=*/false,
            /*stateRegisters=*/0, ValueLayoutKind::None}},
       MmaUnit{AccumulatorSpace::TensorMemory,
               // [ptx] "tcgen05.mma": A from tensor memory.
@@ -180,7 +180,7 @@ static constexpr TargetDescription makeSm90a() {
   target.mma.accumulatorSpace = AccumulatorSpace::Registers;
   // [ptx] wgmma.mma_async is executed by a warpgroup, whose registers hold the
   // accumulator: no kind of role that is implemented does so.
-  target.roles.issuer.issuesMmas = false;
+  target.roles.issuer.startsMmas = false;
   target.mma.rows = 64;
   target.mma.minRows = 64;
   target.mma.pairs = false;

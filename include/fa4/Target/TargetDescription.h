@@ -100,11 +100,11 @@ struct RoleFacts {
   /// roles each say how many they have.
   unsigned warps;
   /// True if one thread of these warps executes the body. It starts
-  /// asynchronous operations (TMA, MMAs where `issuesMmas`) and holds no
+  /// asynchronous operations (TMA, MMAs where `startsMmas`) and holds no
   /// elements of tiles.
   bool oneThread;
   /// True if a role of this kind starts MMAs.
-  bool issuesMmas;
+  bool startsMmas;
   /// The registers that a thread needs for its own state, beside kRegisterSlack
   /// and the elements that it holds.
   unsigned stateRegisters;

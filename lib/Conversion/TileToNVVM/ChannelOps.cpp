@@ -110,6 +110,12 @@ Value RoleLowering::readScalar(const Buffer &buffer, Value stage, Type type) {
                                constant(0));
 }
 
+/// Returns true if a wait or commit has the tile where the role has places of
+/// tiles, and none where lanes access the stage themselves.
+bool RoleLowering::fitsRole(Value tile) {
+  return tile ? isHandle(tile) : !role.runsOnOneThread();
+}
+
 /// The scalar is the same in all lanes of a role, of which the first one writes
 /// it.
 void RoleLowering::writeScalar(const Buffer &buffer, Value stage, Value value) {
@@ -119,7 +125,7 @@ void RoleLowering::writeScalar(const Buffer &buffer, Value stage, Value value) {
     value = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), value);
   Value pointer = stagePointer(buffer, stage);
   OpBuilder::InsertionGuard guard(builder);
-  if (!role.issues()) {
+  if (!role.runsOnOneThread()) {
     Value isFirst = arith::CmpIOp::create(
         builder, loc, arith::CmpIPredicate::eq, row(), constant(0));
     auto branch =
@@ -136,8 +142,8 @@ LogicalResult RoleLowering::lowerWait(WaitOp op) {
       !llvm::all_of(op->getUsers(), llvm::IsaPred<ResponseOp>))
     return op.emitOpError("must be used by tile.response only, because nothing "
                           "else knows what is in a response");
-  if (!channel.carriesScalars() && bool(op.getValue()) != role.issues())
-    return role.issues()
+  if (!channel.carriesScalars() && !fitsRole(op.getValue()))
+    return role.runsOnOneThread()
                ? op.emitOpError("must have the tile as its result, because the "
                                 "role issues operations on whole tiles")
                : op.emitOpError(
@@ -178,8 +184,8 @@ void RoleLowering::arriveFromLanes(const Buffer &buffer, Value barrier,
 LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   auto channel = op.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(channel);
-  if (!channel.carriesScalars() && bool(op.getValue()) != role.issues())
-    return role.issues()
+  if (!channel.carriesScalars() && !fitsRole(op.getValue()))
+    return role.runsOnOneThread()
                ? op.emitOpError("must have the tile as its operand, because "
                                 "the role issues operations on whole tiles")
                : op.emitOpError(
@@ -243,7 +249,7 @@ LogicalResult RoleLowering::lowerRelease(ReleaseOp op) {
   // What the leader waits for beside all CTAs, it gives back to itself.
   if (role.getLeader() && reach == ArrivalReach::Leader)
     reach = ArrivalReach::Own;
-  if (!role.issues()) {
+  if (!role.runsOnOneThread()) {
     arriveFromLanes(buffer, empty, reach);
     return success();
   }

@@ -43,7 +43,7 @@ Value RoleLowering::exchangedBox(const Buffer &buffer, int64_t column) {
 /// which is in the memory that it writes to (PTX ISA, cp.async.bulk).
 LogicalResult RoleLowering::lowerExchange(ExchangeOp op) {
   auto handle = handles.find(op.getTile());
-  if (!role.issues() || handle == handles.end())
+  if (!role.runsOnOneThread() || handle == handles.end())
     return op.emitOpError("must be in a role of kind 'issuer', because one "
                           "thread starts the copy to the other CTA");
   ChannelOp channel = handle->second.channel;

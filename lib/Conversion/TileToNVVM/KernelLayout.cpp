@@ -182,7 +182,7 @@ void KernelLayout::findHandOvers(KernelOp kernel) {
     for (const auto &[accumulator, others] : all)
       for (RoleOp lanes : uses.producers)
         if (ChannelOp(accumulator).getSpace() == MemorySpace::tmem &&
-            !lanes.issues() && reads(lanes, others))
+            !lanes.runsOnOneThread() && reads(lanes, others))
           buffer.ordersTensorMemory |= llvm::any_of(
               consumers, [&, &accumulator = accumulator](RoleOp next) {
                 return overwrites(next, accumulator);

@@ -201,7 +201,7 @@ LogicalResult KernelLowering::lowerRole(RoleOp role) {
     return RoleLowering(builder, role, layout, signature, values).lower();
   };
   if (!role.getLeader())
-    return role.issues() ? inOneThread(body) : body();
+    return role.runsOnOneThread() ? inOneThread(body) : body();
   Value isLeader = arith::CmpIOp::create(
       builder, loc, arith::CmpIPredicate::eq,
       readRegister(builder, loc, kRankRegister), constant(0));

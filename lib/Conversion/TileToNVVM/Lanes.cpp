@@ -23,7 +23,7 @@ static constexpr int64_t kMaxWords = 128;
 static constexpr int64_t kChunk = 16;
 
 LogicalResult RoleLowering::requireLanes(Operation *op) {
-  if (role.issues())
+  if (role.runsOnOneThread())
     return op->emitOpError(
         "is an operation of lanes, but the role is of kind 'issuer': "
         "one thread runs it");

@@ -207,7 +207,7 @@ static LogicalResult checkShape(MmaOp op, int64_t ctas) {
 
 LogicalResult RoleLowering::lowerMma(MmaOp op) {
   CommitOp commit = findCommit(op.getResult());
-  if (!role.getFacts().issuesMmas || !commit ||
+  if (!role.getFacts().startsMmas || !commit ||
       commit->getParentOfType<RoleOp>() != role)
     return op.emitOpError("must be in a role of kind 'issuer' that commits its "
                           "result to a channel");

@@ -92,16 +92,9 @@ Value RoleLowering::stagePointer(const Buffer &buffer, Value stage,
 // Operations of other dialects that work on tiles
 //===----------------------------------------------------------------------===//
 
-/// Returns true if the op computes with tiles. In a role that issues there are
-/// only handles of tiles.
-static bool touchesTiles(Operation &op) {
-  auto isTile = [](Type type) { return isa<VectorType>(type); };
-  return llvm::any_of(op.getOperandTypes(), isTile) ||
-         llvm::any_of(op.getResultTypes(), isTile);
-}
-
 LogicalResult RoleLowering::copy(Operation &op) {
-  if (role.issues() && touchesTiles(op))
+  if (llvm::any_of(op.getOperands(), isHandle) ||
+      llvm::any_of(op.getResults(), isHandle))
     return op.emitOpError("computes with tiles, but the role is of kind "
                           "'issuer': one thread starts "
                           "asynchronous work and computes scalars only");
@@ -137,7 +130,7 @@ LogicalResult RoleLowering::lowerDivision(Operation &op) {
 }
 
 LogicalResult RoleLowering::lowerConstant(arith::ConstantOp op) {
-  if (!role.issues() || !isa<VectorType>(op.getType()))
+  if (!isHandle(op))
     return copy(*op);
   if (!matchPattern(op.getResult(), m_AnyZeroFloat()))
     return op.emitOpError(
@@ -207,7 +200,7 @@ LogicalResult RoleLowering::lowerLoadScalar(LoadScalarOp op) {
 }
 
 LogicalResult RoleLowering::lowerSlice(vector::ExtractStridedSliceOp op) {
-  if (!role.issues())
+  if (!isHandle(op.getSource()))
     return copy(*op);
   auto source = handles.find(op.getSource());
   if (source == handles.end() || op.hasNonUnitStrides() ||
@@ -242,7 +235,7 @@ SmallVector<Value> RoleLowering::enterLoop(scf::ForOp op, Carried &carried) {
   carried.entries.resize(op.getInitArgs().size());
   for (auto [init, entry] :
        llvm::zip_equal(op.getInitArgs(), carried.entries)) {
-    if (!isCarriedByStage(init)) {
+    if (!isHandle(init)) {
       inits.push_back(mapping.lookupOrDefault(init));
       continue;
     }
@@ -261,7 +254,7 @@ SmallVector<Value> RoleLowering::enterLoop(scf::ForOp op, Carried &carried) {
 void RoleLowering::bindCarried(ValueRange from, ValueRange to,
                                Carried &carried) {
   for (auto [value, entry] : llvm::zip_equal(from, carried.entries)) {
-    if (!isCarriedByStage(value)) {
+    if (!isHandle(value)) {
       mapping.map(value, to.front());
       to = to.drop_front();
       continue;
@@ -282,7 +275,7 @@ FailureOr<SmallVector<Value>> RoleLowering::leavePass(scf::YieldOp yield,
   SmallVector<Value> yielded;
   for (auto [value, entry] :
        llvm::zip_equal(yield.getOperands(), carried.entries)) {
-    if (!isCarriedByStage(value)) {
+    if (!isHandle(value)) {
       yielded.push_back(mapping.lookupOrDefault(value));
       continue;
     }
@@ -341,12 +334,6 @@ LogicalResult RoleLowering::lowerBranch(Region &region,
   if (!yielded.empty())
     scf::YieldOp::create(builder, loc, yielded);
   return success();
-}
-
-/// Returns true if the role has only the place of the tile `value`: a role that
-/// issues holds no data.
-bool RoleLowering::isHandle(Value value) {
-  return role.issues() && isa<VectorType>(value.getType());
 }
 
 /// The tiles that an scf.if gives: each is in one place, whichever branch ran.
@@ -417,7 +404,7 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       .Case([&](WorkOp op) { return lowerWork(op); })
       .Case([&](ResponseOp op) { return lowerResponse(op); })
       .Case([&](RequestOp op) -> LogicalResult {
-        if (role.issues() &&
+        if (role.runsOnOneThread() &&
             llvm::all_of(op->getUsers(), llvm::IsaPred<CommitOp>))
           return success();
         return op.emitOpError("must be in a role that issues, and be used by "
@@ -436,7 +423,7 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       // A load is issued where it is committed, because the barrier must expect
       // its bytes first.
       .Case([&](LoadOp op) -> LogicalResult {
-        if (!role.issues())
+        if (!role.runsOnOneThread())
           return op.emitOpError(
               "must be in a role of kind 'issuer', because one "
               "thread starts a TMA load");

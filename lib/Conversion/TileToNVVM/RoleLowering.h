@@ -14,6 +14,7 @@
 #include "RingPositions.h"
 #include "StoreGroups.h"
 #include "fa4/Dialect/Tile/Analysis/IntegerRanges.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -49,7 +50,8 @@ inline constexpr llvm::StringLiteral kRankRegister = "cluster_ctarank";
 /// behind it: in front of a loop, it would occupy registers through all of it.
 mlir::Value pin(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value word);
 
-/// A tile in a role that issues: a stage of a channel, or a part of it.
+/// A tile of which the role has only the place: a stage of a channel, or a part
+/// of it.
 struct Handle {
   /// The channel; null for a tile of zeros that no channel holds.
   ChannelOp channel;
@@ -58,6 +60,12 @@ struct Handle {
   /// The first row and column of the part.
   int64_t row = 0, column = 0;
 };
+
+/// Returns true if the role has only the place of the tile `value`, by a
+/// Handle.
+inline bool isHandle(mlir::Value value) {
+  return getHome(value) == ValueHome::Place;
+}
 
 /// Builds the code of one role. Upstream operations that compute are copied;
 /// operations of the tile dialect become operations of NVVM. Structured control
@@ -81,9 +89,6 @@ private:
   mlir::LogicalResult lowerOp(mlir::Operation &op);
   mlir::LogicalResult lowerFor(mlir::scf::ForOp op);
   struct Carried;
-  bool isCarriedByStage(mlir::Value value) {
-    return role.issues() && mlir::isa<mlir::VectorType>(value.getType());
-  }
   llvm::SmallVector<mlir::Value> enterLoop(mlir::scf::ForOp op,
                                            Carried &carried);
   void bindCarried(mlir::ValueRange from, mlir::ValueRange to,
@@ -91,7 +96,6 @@ private:
   mlir::FailureOr<llvm::SmallVector<mlir::Value>>
   leavePass(mlir::scf::YieldOp yield, Carried &carried);
   mlir::LogicalResult lowerIf(mlir::scf::IfOp op);
-  bool isHandle(mlir::Value value);
   mlir::LogicalResult mergeHandles(mlir::scf::IfOp op);
   mlir::LogicalResult lowerBranch(mlir::Region &region,
                                   llvm::ArrayRef<RingPositions::Key> keys);
@@ -133,6 +137,7 @@ private:
   mlir::LogicalResult lowerRelease(ReleaseOp op);
   mlir::Value readScalar(const Buffer &buffer, mlir::Value stage,
                          mlir::Type type);
+  bool fitsRole(mlir::Value tile);
   void writeScalar(const Buffer &buffer, mlir::Value stage, mlir::Value value);
   void arriveFromLanes(const Buffer &buffer, mlir::Value barrier,
                        ArrivalReach reach);

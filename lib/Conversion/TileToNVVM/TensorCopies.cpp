@@ -119,7 +119,8 @@ LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
 LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,
                                        ValueRange indices) {
   auto handle = handles.find(tile);
-  if (!role.issues() || handle == handles.end() || !handle->second.channel)
+  if (!role.runsOnOneThread() || handle == handles.end() ||
+      !handle->second.channel)
     return op->emitOpError(
         "must store a tile that lies in a channel, in a role of kind 'issuer'");
   const Buffer &buffer = layout.buffer(handle->second.channel);

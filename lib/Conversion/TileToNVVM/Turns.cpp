@@ -24,7 +24,7 @@ using namespace fa4::tile;
 static constexpr llvm::StringLiteral kDeviceScope = "device";
 
 LogicalResult RoleLowering::lowerAwaitTurn(AwaitTurnOp op) {
-  if (!role.issues())
+  if (!role.runsOnOneThread())
     return op.emitOpError("must be in a role of kind 'issuer', because one "
                           "thread waits for a turn");
   auto i32Of = [&](Value index) {

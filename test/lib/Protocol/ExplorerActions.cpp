@@ -52,7 +52,7 @@ ExplorerActions::ExplorerActions(const ProtocolModel &model,
     thread.ranks = {of.rank};
     if (RoleOp(role.op).getLeader() && ctas == 2)
       thread.ranks = {0, 1};
-    for (int lane = role.issues ? -1 : 0; lane <= (role.issues ? -1 : 1);
+    for (int lane = role.oneThread ? -1 : 0; lane <= (role.oneThread ? -1 : 1);
          ++lane) {
       thread.lane = lane;
       threads.push_back(thread);

@@ -109,7 +109,7 @@ private:
 };
 
 bool isSame(const ProtocolRole &a, const ProtocolRole &b) {
-  return a.name == b.name && a.issues == b.issues &&
+  return a.name == b.name && a.oneThread == b.oneThread &&
          StepComparison().compare(a.body, b.body);
 }
 

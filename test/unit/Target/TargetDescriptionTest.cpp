@@ -83,7 +83,7 @@ TEST(TargetDescription, KindsOfRoles) {
     }
     EXPECT_TRUE(t.roles.issuer.oneThread);
     EXPECT_EQ(t.roles.issuer.layout, ValueLayoutKind::None);
-    EXPECT_EQ(t.roles.issuer.issuesMmas,
+    EXPECT_EQ(t.roles.issuer.startsMmas,
               t.mma.accumulatorSpace == AccumulatorSpace::TensorMemory);
     EXPECT_EQ(t.roles.idle.warps, 0u);
   }

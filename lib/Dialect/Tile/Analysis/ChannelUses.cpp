@@ -88,7 +88,7 @@ LoadOp fa4::tile::getLoad(CommitOp commit) {
 DenseSet<Value> fa4::tile::findAsyncReads(KernelOp kernel) {
   DenseSet<Value> result;
   for (auto role : kernel.getBody().getOps<RoleOp>())
-    if (role.issues())
+    if (role.runsOnOneThread())
       for (auto channel : kernel.getBody().getOps<ChannelOp>())
         if (feeds<MmaOp, StoreOp, ReduceAddOp, ExchangeOp>(role, channel))
           result.insert(channel.getChannel());

@@ -9,6 +9,7 @@
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelRanks.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -75,7 +76,7 @@ static SmallVector<Operation *> getSources(Value value) {
 }
 
 bool fa4::tile::isMmaCommit(CommitOp commit) {
-  if (!commit.getValue() || !commit->getParentOfType<RoleOp>().issues())
+  if (!commit.getValue() || !commit->getParentOfType<RoleOp>().startsMmas())
     return false;
   bool hasMma = false;
   for (Operation *source : getSources(commit.getValue())) {
@@ -93,7 +94,7 @@ SmallVector<Operation *> fa4::tile::getStageWriters(CommitOp commit) {
   SmallVector<Operation *> writers;
   if (!commit.getValue())
     return writers;
-  if (commit->getParentOfType<RoleOp>().issues()) {
+  if (getHome(commit.getValue()) == ValueHome::Place) {
     for (Operation *source : getSources(commit.getValue()))
       if (!isa<WaitOp>(source) && !source->hasTrait<OpTrait::ConstantLike>())
         writers.push_back(source);
@@ -137,7 +138,7 @@ void Lifetimes::collectUses(WaitOp wait, const ChannelUses &uses,
   buffer.accesses.push_back({wait, role, /*isMma=*/false});
   if (!wait.getValue())
     return;
-  if (!role.issues()) {
+  if (getHome(wait.getValue()) != ValueHome::Place) {
     SmallVector<Operation *> users(wait.getValue().getUsers());
     for (unsigned i = 0; i < users.size(); ++i) {
       buffer.accesses.push_back({users[i], role, /*isMma=*/false});
@@ -166,7 +167,7 @@ void Lifetimes::collectAccesses(const ChannelUses &uses, Buffer &buffer) {
     buffer.accesses.push_back(
         {read, read->getParentOfType<RoleOp>(), /*isMma=*/false});
   for (ReleaseOp release : uses.releases)
-    if (auto role = release->getParentOfType<RoleOp>(); !role.issues())
+    if (auto role = release->getParentOfType<RoleOp>(); !role.runsOnOneThread())
       buffer.accesses.push_back({release, role, /*isMma=*/false});
 }
 
@@ -277,7 +278,7 @@ bool Lifetimes::happensBefore(const Access &access, const Events &events,
   // MMAs of one role execute in order, so no role needs to observe the end of
   // the first one. Lanes, however, run ahead of each other: one lane may write
   // where another has not read yet.
-  if (access.role == write.role && RoleOp(write.role).issues() &&
+  if (access.role == write.role && RoleOp(write.role).runsOnOneThread() &&
       (!access.isMma || write.isMma) && allBefore(access.op, write.op))
     return true;
   return llvm::any_of(events, [&](const Event &event) {

@@ -141,7 +141,7 @@ int64_t fa4::tile::getSwizzleSpan(ChannelOp channel) {
       tile && isFolded(cast<KernelOp>(channel->getParentOp()), tile) &&
       llvm::any_of(channel.getChannel().getUsers(), [](Operation *user) {
         auto role = user->getParentOfType<RoleOp>();
-        return role && !role.issues();
+        return role && !role.runsOnOneThread();
       });
   if (isHalved || channel.getExchange())
     return widestSpan(rowBytes(tile) / 2);

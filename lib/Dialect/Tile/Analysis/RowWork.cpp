@@ -302,7 +302,7 @@ bool fa4::tile::isTileExponential(Operation *op) {
 SmallVector<Operation *> fa4::tile::collectTileExponentials(KernelOp kernel) {
   SmallVector<Operation *> result;
   for (auto role : kernel.getBody().getOps<RoleOp>())
-    if (!role.issues())
+    if (!role.runsOnOneThread())
       for (scf::ForOp loop : loopsOf(role))
         loop.walk([&](Operation *op) {
           if (isTileExponential(op))
@@ -321,7 +321,7 @@ RowWork fa4::tile::countRowWork(Operation *exp, unsigned tiles,
   work.rows = type.getDimSize(0);
   work.columns = type.getDimSize(1);
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
-    if (role.issues())
+    if (role.runsOnOneThread())
       continue;
     PipeWork others;
     bool hasExponential = false;

@@ -120,7 +120,7 @@ static LogicalResult verifyAround(Operation *op, RoleOp role) {
              << op->getName()
              << "' in it: only scf.for, scf.if and tile.work can";
     Value decides = branch ? branch.getCondition() : loop.getInductionVar();
-    if (synchronises && !role.issues() && !isUniform(decides))
+    if (synchronises && !role.runsOnOneThread() && !isUniform(decides))
       return around->emitError("synchronises as lanes decide, each for itself: "
                                "not all of them may arrive");
     if (isCollective && !UniformityProof(/*ofWarp=*/true).prove(decides))
@@ -133,7 +133,7 @@ static LogicalResult verifyAround(Operation *op, RoleOp role) {
 LogicalResult fa4::tile::verifyUniformity(RoleOp role) {
   WalkResult result = role.walk([&](Operation *op) -> WalkResult {
     if (auto commit = dyn_cast<CommitOp>(op);
-        commit && commit.getValue() && !role.issues() &&
+        commit && commit.getValue() && !role.runsOnOneThread() &&
         !isa<VectorType>(commit.getValue().getType()) &&
         !isUniform(commit.getValue()))
       return commit.emitError("commits a scalar that lanes compute, each for "

@@ -234,7 +234,7 @@ const RoleFacts &RoleOp::getFacts() {
 int64_t RoleOp::getNumWarps() { return getWarps().value_or(getFacts().warps); }
 
 int64_t RoleOp::getNumThreads() {
-  return issues() ? 1 : getNumWarps() * ::getTarget(*this).warpSize;
+  return runsOnOneThread() ? 1 : getNumWarps() * ::getTarget(*this).warpSize;
 }
 
 bool fa4::tile::isFolded(KernelOp kernel, VectorType matrix) {
@@ -287,7 +287,7 @@ static LogicalResult verifyLeader(RoleOp role) {
   if (!cast<KernelOp>(role->getParentOp()).getCluster())
     return role.emitOpError("is one of the leader, but the kernel has no "
                             "cluster that could have one");
-  if (!role.getFacts().issuesMmas)
+  if (!role.getFacts().startsMmas)
     return role.emitOpError("is one of the leader, so it must be of a kind "
                             "that issues MMAs");
   return success();

@@ -72,7 +72,7 @@ CountCheck::Count CountCheck::arrivals(ArrayRef<unsigned> roles) const {
     const ProtocolRole &role = model.roles[number];
     RoleOp op = role.op;
     int64_t arrivals =
-        role.issues ? 1 : op.getNumWarps() * int64_t(target.warpSize);
+        role.oneThread ? 1 : op.getNumWarps() * int64_t(target.warpSize);
     count.number += arrivals;
     count.why += formatv("{0}@{1} {2}", count.why.empty() ? "" : ", ",
                          role.name, arrivals);
@@ -217,7 +217,7 @@ public:
   explicit AsyncReaders(const ProtocolModel &model) {
     for (const ProtocolRole &role : model.roles) {
       stagesOf.clear();
-      if (role.issues)
+      if (role.oneThread)
         while (follow(role))
           ;
     }
@@ -355,7 +355,7 @@ fa4::tile::verifyBarriers(const ProtocolModel &model,
   AsyncReaders readers(model);
   FenceCheck fences(model, readers);
   for (const ProtocolRole &role : model.roles)
-    if (!role.issues)
+    if (!role.oneThread)
       if (auto finding = fences.check(role))
         return finding;
   return {};

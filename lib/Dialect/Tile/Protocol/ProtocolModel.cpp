@@ -403,20 +403,20 @@ LogicalResult ModelBuilder::addRole(RoleOp op) {
   role = &model.roles[roleIndex.lookup(op)];
   role->op = op;
   role->name = op.getSymName().str();
-  role->issues = op.issues();
+  role->oneThread = op.runsOnOneThread();
   role->variables = 1;
   variables.clear();
   waited.clear();
   if (failed(verifyUniformity(op)) ||
       failed(addBlock(op.getBody().front(), role->body)))
     return failure();
-  return role->issues ? success()
-                      : completeLaneCommits(model, roleIndex.lookup(op));
+  return role->oneThread ? success()
+                         : completeLaneCommits(model, roleIndex.lookup(op));
 }
 
 LogicalResult ModelBuilder::addBlock(Block &block, Steps &steps) {
   for (Operation &op : block) {
-    if (!role->issues)
+    if (!role->oneThread)
       readBefore(op, steps);
     if (failed(addOperation(op, steps)))
       return failure();
@@ -460,9 +460,9 @@ LogicalResult ModelBuilder::addOperation(Operation &op, Steps &steps) {
     return addWork(work, steps);
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return addIf(branch, steps);
-  if (auto select = dyn_cast<arith::SelectOp>(op); select && !role->issues)
+  if (auto select = dyn_cast<arith::SelectOp>(op); select && !role->oneThread)
     return addSelection(select, steps);
-  if (!role->issues) {
+  if (!role->oneThread) {
     addLaneReads(op, steps);
     for (Region &region : op.getRegions())
       for (Block &block : region)
@@ -633,7 +633,7 @@ LogicalResult ModelBuilder::addOneChannelOperation(Operation &op,
       .Case([&](CommitOp commit) -> LogicalResult {
         unsigned channel = channelOf(commit.getChannel());
         Step step(StepKind::Commit, &op, channel);
-        if (role->issues &&
+        if (role->oneThread &&
             !isWord(commit.getChannel().getType().getValueType())) {
           // The operations that write the stage set this.
           Value value = commit.getValue();
@@ -747,11 +747,11 @@ static void flatten(std::vector<Step> &from, std::vector<Step> &to) {
 
 LogicalResult ModelBuilder::addLoop(scf::ForOp loop, Steps &steps) {
   Step step(StepKind::Loop, loop);
-  if (!role->issues)
+  if (!role->oneThread)
     addLaneReads(*loop, steps);
   for (auto [argument, init] :
        llvm::zip(loop.getRegionIterArgs(), loop.getInitArgs()))
-    if (role->issues && isa<VectorType>(argument.getType()))
+    if (role->oneThread && isa<VectorType>(argument.getType()))
       step.assignments.push_back(
           {newVariable(argument), static_cast<int>(variableOf(init))});
   // The loop is numbered before its body is built, because conditions in the
@@ -771,7 +771,7 @@ LogicalResult ModelBuilder::addLoop(scf::ForOp loop, Steps &steps) {
   model.loops[step.number].inside = model.loops.size() - step.number - 1;
   Step results(StepKind::Copy, loop);
   Operation *yield = loop.getBody()->getTerminator();
-  if (role->issues)
+  if (role->oneThread)
     for (auto [argument, value, result] : llvm::zip(
              loop.getRegionIterArgs(), yield->getOperands(), loop.getResults()))
       if (isa<VectorType>(argument.getType())) {
@@ -854,7 +854,7 @@ LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
       return failure();
   }
   SmallVector<Value> results;
-  if (role->issues)
+  if (role->oneThread)
     for (Value result : branch.getResults())
       if (isa<VectorType>(result.getType()))
         newVariable(result);
@@ -866,7 +866,7 @@ LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
     for (auto [result, value] :
          llvm::zip(branch.getResults(),
                    region.front().getTerminator()->getOperands()))
-      if (role->issues && isa<VectorType>(result.getType()))
+      if (role->oneThread && isa<VectorType>(result.getType()))
         copy.assignments.push_back(
             {variableOf(result), static_cast<int>(variableOf(value))});
     if (!copy.assignments.empty())
@@ -874,7 +874,7 @@ LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
   }
   if (step.body.empty() && step.elseBody.empty())
     return success();
-  if (!role->issues && step.elseBody.empty() &&
+  if (!role->oneThread && step.elseBody.empty() &&
       !numbers.comparesTrips(branch.getCondition()) &&
       mayHandOn(model, roleNumber(), step.body)) {
     addHandOnReads(model, roleNumber(), branch, step.body, steps);

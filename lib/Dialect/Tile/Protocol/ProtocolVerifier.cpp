@@ -368,7 +368,7 @@ void Verifier::release(Machine &machine, unsigned role,
   if (event.step->completes == Agent::Mma)
     join(token, machine.mmas[role]);
   unsigned slot = slotOf(event.channel, event.position);
-  if (model.roles[role].issues)
+  if (model.roles[role].oneThread)
     token[copyAgent(slot)] = machine.copies[slot];
   if (channel.hasRelaxedReleases)
     relax(token);
@@ -435,8 +435,8 @@ void Verifier::access(Machine &machine, unsigned role,
       record.time = time;
       if (inTensorMemory)
         machine.lanes[role][record.agent] = time;
-      // A role that issues is one thread, whose accesses are in its order.
-      if (!inTensorMemory && model.roles[role].issues)
+      // The accesses of one thread are in its order.
+      if (!inTensorMemory && model.roles[role].oneThread)
         clock[record.agent] = machine.lanes[role][record.agent] = time;
     });
   case Agent::Mma:

@@ -100,8 +100,6 @@ static bool alternateInLanes(RoleOp role, const ChannelUses &part,
 // Rings
 //===----------------------------------------------------------------------===//
 
-static bool isIssuing(RoleOp role) { return role.issues(); }
-
 /// Returns true for a channel in tensor memory that has one producer, one
 /// stage, and a buffer which no other channel shares yet.
 static bool isAlone(const ChannelUses &uses, const UsesMap &all) {
@@ -118,7 +116,8 @@ static bool isAlone(const ChannelUses &uses, const UsesMap &all) {
 /// of lanes, or back.
 static bool isCandidate(const ChannelUses &uses, const UsesMap &all) {
   return isAlone(uses, all) && uses.consumers.size() == 1 &&
-         isIssuing(uses.producers[0]) != isIssuing(uses.consumers[0]);
+         RoleOp(uses.producers[0]).startsMmas() !=
+             RoleOp(uses.consumers[0]).startsMmas();
 }
 
 /// Returns the accumulator from which `part` is computed, or null.
@@ -191,7 +190,7 @@ void fa4::tile::formInPlaceRings(KernelOp kernel) {
   UsesMap all = collectChannelUses(kernel);
   llvm::MapVector<ChannelOp, SmallVector<ChannelOp>> rings;
   for (const auto &[channel, uses] : all)
-    if (isCandidate(uses, all) && isIssuing(uses.consumers[0]))
+    if (isCandidate(uses, all) && RoleOp(uses.consumers[0]).startsMmas())
       if (ChannelOp accumulator = findAccumulator(uses, all))
         rings[accumulator].push_back(channel);
   for (auto &[accumulator, parts] : rings) {
@@ -233,7 +232,7 @@ static SmallVector<Place> getPlaces(KernelOp kernel, const UsesMap &all) {
 /// host's, one for each, and for which the host's producer waits; or null.
 static ChannelOp findWitness(const ChannelUses &host, RoleOp lanes,
                              const UsesMap &all) {
-  if (isIssuing(lanes))
+  if (lanes.startsMmas())
     return nullptr;
   for (const auto &[channel, uses] : all)
     if (uses.producers.size() == 1 && uses.producers[0] == lanes &&
@@ -250,7 +249,7 @@ static ChannelOp findWitness(const ChannelUses &host, RoleOp lanes,
 static SmallVector<Place> getOwnPlaces(const UsesMap &all) {
   SmallVector<Place> places;
   for (const auto &[channel, uses] : all) {
-    if (!isAlone(uses, all) || !isIssuing(uses.producers[0]))
+    if (!isAlone(uses, all) || !RoleOp(uses.producers[0]).startsMmas())
       continue;
     Place place;
     place.host = channel;
@@ -317,7 +316,7 @@ static bool mayJoin(const ChannelUses &uses, const Place &place,
   bool isLone = place.parts.empty() && place.guests.empty();
   return channel != host && isAlone(uses, all) &&
          uses.producers == all.find(host)->second.producers &&
-         isIssuing(uses.producers[0]) &&
+         RoleOp(uses.producers[0]).startsMmas() &&
          (isLone || getTmemColumns(channel) <= getTmemColumns(host));
 }
 

@@ -104,7 +104,7 @@ private:
   SmallVector<Crossing> crossings;
   /// The number of the role that is being built.
   unsigned role = 0;
-  bool issues = false;
+  bool oneThread = false;
   /// The channel of the numbers of work tiles, where they are asked for.
   ChannelOp next;
   /// The loop whose first pass is being built by itself.
@@ -529,7 +529,7 @@ static Operation *findFirstMaker(Value value) {
 
 /// Acquires the stages of accumulators that `op` begins.
 void RoleBuilder::acquireBegun(Operation *op, OpBuilder &builder) {
-  if (!issues)
+  if (!oneThread)
     return;
   for (Crossing &crossing : crossings) {
     Value value = crossing.value;
@@ -626,7 +626,7 @@ void RoleBuilder::commitResults(scf::ForOp loop, OpBuilder &builder,
     if (crossing.loop != loop || crossing.from != role ||
         crossing.eachIteration || findShared(crossing))
       continue;
-    if (!issues)
+    if (!oneThread)
       acquire(builder, crossing.channel);
     commit(builder, crossing.channel,
            map.lookup(loop.getResult(crossing.index)));
@@ -897,7 +897,7 @@ LogicalResult RoleBuilder::run() {
                              info.getKind(), /*warps=*/IntegerAttr(),
                              IntegerAttr(), IntegerAttr());
     op.setLeader(kernel.getCluster() && info.task == RoleTask::Mma);
-    issues = op.issues();
+    oneThread = op.runsOnOneThread();
     auto inRole = OpBuilder::atBlockEnd(&op.getBody().emplaceBlock());
     IRMapping map;
     emitBlock(source, inRole, map);

@@ -118,7 +118,7 @@ static Operation *endOfStream(WaitOp wait) {
 
 /// Returns the last operation of the wait's block that reads the value, or
 /// null. If `follows`, users of what pure operations compute from the value
-/// count as well: in a role that issues, that still lies in the buffer, and
+/// count as well: in a role of one thread, that still lies in the buffer, and
 /// lanes read what they stream as late as they need it, but before `end`.
 static Operation *lastUse(WaitOp wait, bool follows, Operation *end) {
   Operation *last = wait;
@@ -142,7 +142,7 @@ static Operation *lastUse(WaitOp wait, bool follows, Operation *end) {
   return last;
 }
 
-static void hoistReleases(Block &block, bool issues) {
+static void hoistReleases(Block &block, bool oneThread) {
   llvm::MapVector<Value, SmallVector<WaitOp>> waits;
   llvm::MapVector<Value, SmallVector<ReleaseOp>> releases;
   // If a nested loop waits or releases as well, the n-th release of this block
@@ -167,9 +167,9 @@ static void hoistReleases(Block &block, bool issues) {
     Operation *previous = nullptr;
     for (auto [each, release] : llvm::zip(of, list)) {
       WaitOp wait = each;
-      bool isLate = !issues && wait.getValue() && isStreamed(wait);
-      Operation *last =
-          lastUse(wait, issues || isLate, isLate ? endOfStream(wait) : nullptr);
+      bool isLate = !oneThread && wait.getValue() && isStreamed(wait);
+      Operation *last = lastUse(wait, oneThread || isLate,
+                                isLate ? endOfStream(wait) : nullptr);
       if (last && previous && last->isBeforeInBlock(previous))
         last = previous;
       // The release goes behind the other releases at this place.
@@ -344,31 +344,31 @@ static void raiseLoadedVectors(Block &block) {
 }
 
 void fa4::tile::waitForLoadedVectorsFirst(RoleOp role) {
-  if (!role.issues())
+  if (!role.runsOnOneThread())
     role.walk([](Block *block) { raiseLoadedVectors(*block); });
 }
 
-static void tidyBlock(Block &block, bool issues) {
-  if (!issues)
+static void tidyBlock(Block &block, bool oneThread) {
+  if (!oneThread)
     deferUncommitted(block);
-  if (!issues && isa<RoleOp, WorkOp>(block.getParentOp()))
+  if (!oneThread && isa<RoleOp, WorkOp>(block.getParentOp()))
     sinkToUsers(block);
   SmallVector<WaitOp> waits(block.getOps<WaitOp>());
   for (WaitOp wait : waits)
     sinkWait(wait);
-  if (!issues)
+  if (!oneThread)
     raiseLoadedVectors(block);
-  hoistReleases(block, issues);
-  if (!issues)
+  hoistReleases(block, oneThread);
+  if (!oneThread)
     placeAcquires(block);
   for (Operation &op : block)
     for (Region &region : op.getRegions())
       for (Block &inner : region)
-        tidyBlock(inner, issues);
+        tidyBlock(inner, oneThread);
 }
 
 void fa4::tile::tidyRole(RoleOp role) {
-  tidyBlock(role.getBody().front(), role.issues());
+  tidyBlock(role.getBody().front(), role.runsOnOneThread());
 }
 
 //===----------------------------------------------------------------------===//
@@ -418,7 +418,7 @@ void fa4::tile::orderFirstLoads(KernelOp kernel) {
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
     Block &block = KernelOp::getWorkBlock(role.getBody());
     auto loops = block.getOps<scf::ForOp>();
-    if (!role.issues() || loops.empty())
+    if (!role.runsOnOneThread() || loops.empty())
       continue;
     scf::ForOp loop = *loops.begin();
     SmallVector<LoadGroup> groups = collectFirstLoads(block, loop);
@@ -429,9 +429,9 @@ void fa4::tile::orderFirstLoads(KernelOp kernel) {
       unsigned n = loaded[group.channel]++;
       SmallVector<WaitOp> waits;
       for (WaitOp wait : of.waits)
-        if (wait->getParentOfType<RoleOp>().issues())
+        if (wait->getParentOfType<RoleOp>().startsMmas())
           waits.push_back(wait);
-      // A role that computes needs the value later than a role that issues
+      // A role that computes needs the value later than a role that starts
       // MMAs.
       group.neededAt = {n < waits.size() ? number[waits[n]] : number.size(),
                         number[group.ops.front()]};

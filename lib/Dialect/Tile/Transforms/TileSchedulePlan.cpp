@@ -517,7 +517,7 @@ public:
 private:
   template <typename Fn> void forEachLoop(Fn visit) {
     for (auto role : kernel.getBody().getOps<RoleOp>())
-      if (role.issues())
+      if (role.runsOnOneThread())
         for (auto loop :
              KernelOp::getWorkBlock(role.getBody()).getOps<scf::ForOp>())
           visit(loop);

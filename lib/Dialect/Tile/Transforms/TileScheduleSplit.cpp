@@ -8,6 +8,7 @@
 
 #include "TileSchedule.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -50,7 +51,7 @@ static bool canSplit(const ChannelUses &uses) {
     if (!isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(user))
       return false;
   for (CommitOp commit : uses.commits)
-    if (commit->getParentOfType<RoleOp>().issues() || !commit.getValue())
+    if (!commit.getValue() || getHome(commit.getValue()) != ValueHome::Fragment)
       return false;
   for (WaitOp wait : uses.waits) {
     if (!wait.getValue())

@@ -17,6 +17,7 @@
 #include "TileSchedule.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -95,7 +96,7 @@ static bool isStoreLoop(scf::ForOp loop) {
 
 void fa4::tile::overlapStores(KernelOp kernel, RequiredStages &required) {
   for (auto role : kernel.getBody().getOps<RoleOp>())
-    if (role.issues())
+    if (role.runsOnOneThread())
       for (auto loop :
            KernelOp::getWorkBlock(role.getBody()).getOps<scf::ForOp>())
         if (isStoreLoop(loop))
@@ -140,7 +141,8 @@ static bool isStored(const ChannelUses &uses) {
   return llvm::all_of(uses.commits,
                       [](CommitOp commit) {
                         return commit.getValue() &&
-                               !commit->getParentOfType<RoleOp>().issues() &&
+                               getHome(commit.getValue()) ==
+                                   ValueHome::Fragment &&
                                isa<scf::ForOp, WorkOp>(commit->getParentOp());
                       }) &&
          llvm::all_of(uses.waits, findStore);

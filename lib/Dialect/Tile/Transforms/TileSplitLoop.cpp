@@ -230,7 +230,7 @@ struct TileSplitLoop
   void runOnOperation() override {
     SmallVector<scf::ForOp> worklist;
     for (auto role : getOperation().getBody().getOps<RoleOp>())
-      if (!role.issues())
+      if (!role.runsOnOneThread())
         role.walk([&](scf::ForOp loop) {
           if (!isLong(loop))
             worklist.push_back(loop);

@@ -944,7 +944,7 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     llvm::DenseSet<Value> asyncReads = findAsyncReads(kernel);
     llvm::DenseSet<unsigned> usedAgain = findBuffersUsedAgain(kernel, bufferOf);
     for (auto role : kernel.getBody().getOps<RoleOp>()) {
-      if (role.issues())
+      if (role.runsOnOneThread())
         continue;
       RowPressure pressure = findRowPressure(role);
       if (failed(Unroller(role, fragmentOf(role, pressure),

@@ -487,7 +487,7 @@ unsigned fa4::tile::registersAcrossWaits(RoleOp role) {
 /// whole, beside the values to which it is converted.
 static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
   RoleDemand demand{static_cast<unsigned>(role.getNumWarps()), 0, 0};
-  if (role.issues()) {
+  if (role.runsOnOneThread()) {
     unsigned descriptors = countDescriptors(role, target);
     demand.wantedRegisters = kRegisterSlack + role.getFacts().stateRegisters +
                              descriptors -
@@ -525,7 +525,7 @@ static void levelDemands(ArrayRef<RoleOp> roles,
   std::map<std::array<unsigned, 3>, SmallVector<RoleDemand *>> alike;
   for (auto [i, demand] : llvm::enumerate(demands)) {
     RoleOp role = roles[i];
-    if (role.issues())
+    if (role.runsOnOneThread())
       continue;
     std::array<unsigned, 3> counts = {0, 0, 0};
     role.walk([&](Operation *op) {

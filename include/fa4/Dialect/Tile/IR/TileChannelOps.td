@@ -196,9 +196,11 @@ def Tile_RoleOp : Tile_Op<"role", [
     /// Returns the number of threads that run the body: one, or all of the
     /// role's warps.
     int64_t getNumThreads();
-    /// Returns true if one thread runs the body, which starts asynchronous
-    /// operations and holds no tiles.
-    bool issues() { return getFacts().oneThread; }
+    /// Returns true if one thread runs the body: it starts asynchronous
+    /// operations and holds no elements of tiles.
+    bool runsOnOneThread() { return getFacts().oneThread; }
+    /// Returns true if the role may start MMAs.
+    bool startsMmas() { return getFacts().startsMmas; }
     /// Returns how the threads hold tiles, or null if they hold none.
     const ::fa4::tile::ValueLayout *getLayout() {
       return ::fa4::tile::getValueLayout(getFacts().layout);

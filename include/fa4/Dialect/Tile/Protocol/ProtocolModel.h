@@ -241,7 +241,8 @@ struct ProtocolRole {
   std::string name;
   /// The number in its cluster of the CTA whose role it is.
   unsigned rank = 0;
-  bool issues = false;
+  /// See RoleOp::runsOnOneThread.
+  bool oneThread = false;
   unsigned variables = 0;
   std::vector<Step> body;
 };

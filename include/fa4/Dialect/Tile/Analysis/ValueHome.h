@@ -1,0 +1,61 @@
+//===- ValueHome.h - where a role has a value ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The same type, a vector of rank 1 or 2, stands for a tile that a role's
+// threads compute with and for a tile that the role only has the place of. The
+// home of a value tells them apart. It follows from the operation that makes
+// the value, from what uses it, and from what the role's kind is on the chip:
+//
+// | value | home |
+// |---|---|
+// | no vector: an index, a condition, a number | Whole |
+// | any vector in a role that one thread runs | Place |
+// | in a role of lanes: the tile of a wait that only MMAs read | Place |
+// | in a role of lanes: the result of an MMA | InFlight |
+// | any other vector in a role of lanes | Fragment |
+//
+// Example, with `@mma` run by one thread and `@softmax` by lanes:
+//
+//   tile.role @mma kind(issuer) {
+//     %k = tile.wait %keys                  // Place: a stage in shared memory
+//     %s = tile.mma %q, transpose %k ...    // Place: columns of tensor memory
+//   }
+//   tile.role @softmax kind(vector) {
+//     %s = tile.wait %scores                // Fragment: each lane has its row
+//     %p = math.exp2 %s                     // Fragment
+//   }
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_DIALECT_TILE_ANALYSIS_VALUEHOME_H
+#define FA4_DIALECT_TILE_ANALYSIS_VALUEHOME_H
+
+#include "fa4/Dialect/Tile/IR/Tile.h"
+
+namespace fa4::tile {
+
+/// Where a role has a value.
+enum class ValueHome {
+  /// Each thread that runs the role has the value.
+  Whole,
+  /// Each lane has the elements that the role's layout gives it, in registers.
+  Fragment,
+  /// A stage of a channel, or a part of one, in shared or tensor memory. The
+  /// role knows where, and holds none of the elements.
+  Place,
+  /// Registers of all lanes, to which asynchronous work still writes.
+  InFlight,
+};
+
+/// Returns the home of a value in a role. Values outside of roles, such as the
+/// kernel's arguments, are Whole.
+ValueHome getHome(mlir::Value value);
+
+} // namespace fa4::tile
+
+#endif // FA4_DIALECT_TILE_ANALYSIS_VALUEHOME_H

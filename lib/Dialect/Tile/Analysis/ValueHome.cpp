@@ -1,0 +1,35 @@
+//===- ValueHome.cpp - where a role has a value ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+
+using namespace mlir;
+using namespace fa4::tile;
+
+/// Returns true if MMAs, which read the stage themselves, are all that reads the
+/// tile of this wait. Lanes store from their registers, so a store is no such
+/// reader.
+static bool isReadByMmasOnly(WaitOp wait) {
+  SmallVector<OpOperand *> ends = getEnds(wait.getValue(), FlowThrough::Views);
+  return !ends.empty() && llvm::all_of(ends, [](OpOperand *use) {
+    return isa<MmaOp>(use->getOwner());
+  });
+}
+
+ValueHome fa4::tile::getHome(Value value) {
+  auto role = value.getParentRegion()->getParentOfType<RoleOp>();
+  if (!role || !isa<VectorType>(value.getType()))
+    return ValueHome::Whole;
+  if (role.runsOnOneThread())
+    return ValueHome::Place;
+  Operation *producer = value.getDefiningOp();
+  if (isa_and_nonnull<MmaOp>(producer))
+    return ValueHome::InFlight;
+  auto wait = dyn_cast_or_null<WaitOp>(producer);
+  return wait && isReadByMmasOnly(wait) ? ValueHome::Place
+                                             : ValueHome::Fragment;
+}
