@@ -274,12 +274,12 @@ uint64_t TargetDescription::mmaCycles(const MmaShape &shape) const {
   uint64_t cycles = 0;
   for (const MmaInstruction &inst : cutIntoInstructions(*this, shape)) {
     // If two CTAs execute an MMA and each holds half of the rows, the
-    // accumulator is folded: the upper half of the columns lies in lanes that
-    // would be idle.
-    bool folded = shape.ctas == 2 && inst.m == mma.minRows * 2 &&
-                  mma.layoutOfPairMinRows == ValueLayoutKind::FoldedRows;
-    uint64_t tensor =
-        divideCeil(folded ? inst.n / 2 : inst.n, mma.columnsPerClock);
+    // accumulator's columns are shared out among the lanes, half of which
+    // would be idle otherwise.
+    unsigned lanesPerRow = shape.ctas == 2 && inst.m == mma.minRows * 2
+                               ? tmemLanes / mma.minRows
+                               : 1;
+    uint64_t tensor = divideCeil(inst.n / lanesPerRow, mma.columnsPerClock);
     uint64_t shared =
         divideCeil(sharedBytes(*this, inst, shape), smemBytesPerClock);
     cycles += inst.count * std::max(tensor, shared);

@@ -39,9 +39,8 @@ static LogicalResult describeTile(Buffer &buffer) {
   buffer.elementBytes = bits / 8;
   buffer.rows = type.getDimSize(0);
   buffer.columns = type.getRank() == 2 ? type.getDimSize(1) : 1;
-  buffer.folded = isFolded(cast<KernelOp>(buffer.channel->getParentOp()),
-                           buffer.channel.getTileType());
-  if (buffer.folded && buffer.channel.getExchange())
+  buffer.lanesPerRow = getMatrixLayout(buffer.channel).getThreadsPerRow();
+  if (buffer.lanesPerRow != 1 && buffer.channel.getExchange())
     return buffer.channel.emitOpError("exchanges a tile of ")
            << buffer.channel.getTileType().getDimSize(0)
            << " rows, of which each lane has half a row: not supported";

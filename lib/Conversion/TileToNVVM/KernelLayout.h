@@ -29,8 +29,9 @@ namespace fa4::tile {
 struct Buffer {
   ChannelOp channel;
   bool tensorMemory = false;
-  /// True if lanes have half a row each (ValueLayoutKind::FoldedRows).
-  bool folded = false;
+  /// The number of lanes that share a row (ValueLayout::getThreadsPerRow): 1,
+  /// or a power of two.
+  int64_t lanesPerRow = 1;
   int64_t stages = 1;
   /// The offset of stage 0: bytes from the start of dynamic shared memory, or
   /// columns.
@@ -64,7 +65,7 @@ struct Buffer {
   int64_t boxes() const { return span ? columns * elementBytes / span : 1; }
   int64_t boxBytes() const { return rows * span; }
   /// Returns the number of lanes among which a tile is spread.
-  int64_t lanes() const { return folded ? 2 * rows : rows; }
+  int64_t lanes() const { return lanesPerRow * rows; }
   /// Returns the bytes from the start of a stage to an element, before the
   /// swizzle.
   int64_t elementOffset(int64_t row, int64_t column) const {

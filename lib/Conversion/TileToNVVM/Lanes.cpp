@@ -211,7 +211,7 @@ Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
     bytes = column % buffer.columns * buffer.elementBytes;
   }
   Value matrixRow = row(), half;
-  if (buffer.folded) {
+  if (buffer.lanesPerRow != 1) {
     half = arith::ShRUIOp::create(builder, loc, matrixRow,
                                   constant(llvm::Log2_64(buffer.rows)));
     matrixRow = arith::AndIOp::create(builder, loc, matrixRow,
@@ -233,7 +233,7 @@ Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
         builder, loc, chunk,
         arith::MulIOp::create(
             builder, loc, half,
-            constant(buffer.boxes() / 2 * buffer.boxBytes())));
+            constant(buffer.boxes() / buffer.lanesPerRow * buffer.boxBytes())));
   if (stage)
     chunk = arith::AddIOp::create(
         builder, loc, chunk,

@@ -97,7 +97,7 @@ LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
       return op.emitOpError(
           "has an operand in tensor memory that is not A, not whole rows, or "
           "transposed; only A can be there, row by row");
-    if (buffer.folded)
+    if (buffer.lanesPerRow != 1)
       return op.emitOpError("has an A of ")
              << buffer.rows
              << " rows in tensor memory, where lanes have half a row each; "

@@ -59,9 +59,9 @@ int64_t fa4::tile::getSmemBytes(ChannelOp channel) {
 
 int64_t fa4::tile::getTmemColumns(ChannelOp channel) {
   VectorType type = channel.getTileType();
-  int64_t bits = type.getShape().back() * type.getElementTypeBitWidth();
-  if (isFolded(cast<KernelOp>(channel->getParentOp()), type))
-    bits /= 2;
+  int64_t bits =
+      getMatrixLayout(channel).getColumnsPerThread(type.getShape().back()) *
+      type.getElementTypeBitWidth();
   return llvm::divideCeil(bits, 32);
 }
 
@@ -138,7 +138,7 @@ int64_t fa4::tile::getSwizzleSpan(VectorType tile) {
 int64_t fa4::tile::getSwizzleSpan(ChannelOp channel) {
   VectorType tile = channel.getTileType();
   bool isHalved =
-      tile && isFolded(cast<KernelOp>(channel->getParentOp()), tile) &&
+      tile && !getMatrixLayout(channel).hasWholeRows() &&
       llvm::any_of(channel.getChannel().getUsers(), [](Operation *user) {
         auto role = user->getParentOfType<RoleOp>();
         return role && !role.runsOnOneThread();

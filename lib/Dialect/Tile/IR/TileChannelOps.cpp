@@ -87,7 +87,8 @@ static LogicalResult verifyAt(ChannelOp channel, ChannelOp other) {
   auto size = [&](VectorType type) {
     int64_t elements = type.getNumElements();
     if (channel.getSpace() == MemorySpace::tmem)
-      elements = type.getShape().back() / (isFolded(kernel, type) ? 2 : 1);
+      elements = getMatrixLayout(kernel, type)
+                     .getColumnsPerThread(type.getShape().back());
     return llvm::divideCeil(elements * type.getElementTypeBitWidth(),
                             elementBits);
   };
@@ -237,22 +238,27 @@ int64_t RoleOp::getNumThreads() {
   return runsOnOneThread() ? 1 : getNumWarps() * ::getTarget(*this).warpSize;
 }
 
-bool fa4::tile::isFolded(KernelOp kernel, VectorType matrix) {
-  if (!kernel.getCluster() || matrix.getRank() < 2)
-    return false;
+const ValueLayout &fa4::tile::getMatrixLayout(KernelOp kernel,
+                                              VectorType matrix) {
   const MmaUnit &mma = kernel.getTarget().mma;
-  return mma.layoutOfPairMinRows == ValueLayoutKind::FoldedRows &&
-         matrix.getDimSize(0) == mma.minRows;
+  bool isOfSmallPair = kernel.getCluster() && matrix.getRank() >= 2 &&
+                       matrix.getDimSize(0) == mma.minRows;
+  const ValueLayout *ofPair =
+      isOfSmallPair ? getValueLayout(mma.layoutOfPairMinRows) : nullptr;
+  return ofPair ? *ofPair : *getValueLayout(ValueLayoutKind::Rows);
+}
+
+const ValueLayout &fa4::tile::getMatrixLayout(ChannelOp channel) {
+  return getMatrixLayout(cast<KernelOp>(channel->getParentOp()),
+                         channel.getTileType());
 }
 
 const ValueLayout *RoleOp::getLayout(VectorType matrix) {
   const ValueLayout *layout = getLayout();
   if (!layout || layout->getNumRows(getNumThreads()) == matrix.getDimSize(0))
     return layout;
-  if (!isFolded(cast<KernelOp>((*this)->getParentOp()), matrix))
-    return nullptr;
-  const ValueLayout *folded = getValueLayout(ValueLayoutKind::FoldedRows);
-  return folded->getNumRows(getNumThreads()) == matrix.getDimSize(0) ? folded
+  layout = &getMatrixLayout(cast<KernelOp>((*this)->getParentOp()), matrix);
+  return layout->getNumRows(getNumThreads()) == matrix.getDimSize(0) ? layout
                                                                      : nullptr;
 }
 
@@ -413,18 +419,19 @@ static LogicalResult verifyLaneAccess(Operation *op, Type lane, VectorType tile,
                                       int64_t column, bool all) {
   bool rowValue = tile.getRank() == 1 && !all;
   int64_t columns = rowValue ? 1 : tile.getShape().back();
-  bool folded = false;
+  const ValueLayout *layout = nullptr;
   if (auto role = op->getParentOfType<RoleOp>(); role && tile.getRank() == 2)
-    folded = isFolded(cast<KernelOp>(role->getParentOp()), tile);
-  if (folded)
-    columns /= 2;
+    layout = &getMatrixLayout(cast<KernelOp>(role->getParentOp()), tile);
+  if (layout)
+    columns = layout->getColumnsPerThread(columns);
   auto vector = dyn_cast<VectorType>(lane);
   int64_t count = vector ? vector.getNumElements() : 1;
   if (getElementTypeOrSelf(lane) != tile.getElementType() ||
       (rowValue && vector) || column < 0 || column > columns - count)
     return op->emitOpError("accesses ")
            << lane << " at column " << column << " of "
-           << (folded ? "half a row" : "a row") << " of " << tile;
+           << (layout && !layout->hasWholeRows() ? "half a row" : "a row")
+           << " of " << tile;
   return success();
 }
 

@@ -64,16 +64,15 @@ void fa4::tile::addHandOnReads(const ProtocolModel &model, unsigned role,
 }
 
 /// Returns the columns of a row that a step of lanes reads or writes, of its
-/// half of the row if the tile is folded; for a value that is not distributed,
-/// its elements. A scalar is read and written as a whole.
+/// part of the row if other threads hold parts, too; for a value that is not
+/// distributed, its elements. A scalar is read and written as a whole.
 static llvm::BitVector findColumns(const Step &step, ChannelOp channel) {
   VectorType type = channel.getTileType();
   if (!type)
     return llvm::BitVector(1, true);
   unsigned number =
       type.getRank() == 2 ? type.getDimSize(1) : type.getNumElements();
-  if (isFolded(cast<KernelOp>(channel->getParentOp()), type))
-    number /= 2;
+  number = getMatrixLayout(channel).getColumnsPerThread(number);
   llvm::BitVector columns(number);
   auto set = [&](auto op) {
     auto part = dyn_cast<VectorType>(op.getValue().getType());

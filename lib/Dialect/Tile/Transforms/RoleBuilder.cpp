@@ -248,7 +248,7 @@ MemorySpace RoleBuilder::spaceOf(const Crossing &crossing) {
           return true;
         return target.mma.aFromAccumulatorSpace && mma.getA() == use.get() &&
                mma.getB() != use.get() && !mma.getTransposeA() &&
-               !isFolded(kernel, mma.getA().getType());
+               getMatrixLayout(kernel, mma.getA().getType()).hasWholeRows();
       });
   return inTensorMemory ? MemorySpace::tmem : MemorySpace::smem;
 }

@@ -562,8 +562,9 @@ LogicalResult Distributor::lowerSlice(vector::ExtractStridedSliceOp op,
   };
   if (type.getRank() > 1 && !isWhole(0))
     return op.emitOpError("takes some of the rows, but each thread holds one");
-  bool isHalved = type.getRank() > 1 && type.getDimSize(0) != 1 &&
-                  isFolded(role->getParentOfType<KernelOp>(), type);
+  bool isHalved =
+      type.getRank() > 1 && type.getDimSize(0) != 1 &&
+      !getMatrixLayout(role->getParentOfType<KernelOp>(), type).hasWholeRows();
   if (isHalved && !isWhole(1))
     return op.emitOpError("takes some of the columns, but each thread holds "
                           "one half of a row");

@@ -45,7 +45,7 @@ static bool canSplit(const ChannelUses &uses) {
   if (!type || type.getRank() != 2 || type.getDimSize(1) < kLeastColumns ||
       type.getDimSize(1) % kGranule != 0 || channel.getInPlaceOf() ||
       channel.getInitial() || uses.commits.empty() || uses.waits.empty() ||
-      isFolded(cast<KernelOp>(channel->getParentOp()), type))
+      !getMatrixLayout(channel).hasWholeRows())
     return false;
   for (Operation *user : channel->getUsers())
     if (!isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(user))

@@ -123,11 +123,6 @@ static Operation *findStore(WaitOp wait) {
 /// The smallest swizzle, which is the narrowest box of a tensor map.
 static constexpr int64_t kNarrowestBox = 32;
 
-static bool isFolded(ChannelOp channel) {
-  return isFolded(cast<KernelOp>(channel->getParentOp()),
-                  channel.getTileType());
-}
-
 /// Returns true if lanes fill the channel in a loop, or with one work tile
 /// after another, and a role stores each of its matrices.
 static bool isStored(const ChannelUses &uses) {
@@ -159,7 +154,10 @@ static int64_t countBoxes(const ChannelUses &uses) {
   VectorType type = channel.getTileType();
   int64_t span = getSwizzleSpan(channel);
   int64_t rowBytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
-  return isFolded(channel) ? rowBytes / 2 / kNarrowestBox : rowBytes / span;
+  const ValueLayout &layout = getMatrixLayout(channel);
+  return layout.hasWholeRows()
+             ? rowBytes / span
+             : layout.getColumnsPerThread(rowBytes) / kNarrowestBox;
 }
 
 SmallVector<int64_t> fa4::tile::getStoreParts(KernelOp kernel) {
@@ -231,7 +229,7 @@ static void storeParts(WaitOp wait, ChannelOp channel, int64_t parts) {
   VectorType type = channel.getTileType();
   OpBuilder builder(store);
   Location loc = store->getLoc();
-  int64_t halves = isFolded(channel) ? 2 : 1;
+  int64_t halves = getMatrixLayout(channel).getThreadsPerRow();
   int64_t columns = type.getDimSize(1) / halves;
   if (AwaitTurnOp turn = findTurn(store);
       turn && getConstantIntValue(store->getOperand(getColumnOperand(store))))
@@ -251,22 +249,22 @@ static void storeParts(WaitOp wait, ChannelOp channel, int64_t parts) {
   wait.erase();
 }
 
-/// Returns a part of a value with `columns` columns: those that lie side by
-/// side, or of a folded value those of its two halves, one behind the other, so
-/// that each thread has a part of its half.
+/// Returns a part of a value with the columns of `type`: those that lie side by
+/// side, or, where `halves` threads hold a row, those of what each of them
+/// holds, one behind the other, so that each thread has a part of its own.
 static Value takePart(OpBuilder &builder, Location loc, Value value,
-                      int64_t part, VectorType type, bool isFolded) {
+                      int64_t part, VectorType type, int64_t halves) {
   int64_t columns = type.getDimSize(1);
-  if (!isFolded)
+  if (halves == 1)
     return takeColumns(builder, loc, value, part * columns, columns);
   auto whole = cast<VectorType>(value.getType());
-  auto halves =
-      VectorType::get({whole.getDimSize(0), 2, whole.getDimSize(1) / 2},
-                      whole.getElementType());
-  Value split = vector::ShapeCastOp::create(builder, loc, halves, value);
+  auto shape = VectorType::get(
+      {whole.getDimSize(0), halves, whole.getDimSize(1) / halves},
+      whole.getElementType());
+  Value split = vector::ShapeCastOp::create(builder, loc, shape, value);
   Value both = vector::ExtractStridedSliceOp::create(
-      builder, loc, split, ArrayRef<int64_t>{0, 0, part * columns / 2},
-      ArrayRef<int64_t>{whole.getDimSize(0), 2, columns / 2},
+      builder, loc, split, ArrayRef<int64_t>{0, 0, part * columns / halves},
+      ArrayRef<int64_t>{whole.getDimSize(0), halves, columns / halves},
       ArrayRef<int64_t>{1, 1, 1});
   return vector::ShapeCastOp::create(builder, loc, type, both);
 }
@@ -287,7 +285,7 @@ static void divideStore(const ChannelUses &uses, int64_t parts) {
     Location loc = commit.getLoc();
     for (int64_t part = 0; part < parts; ++part) {
       Value value = takePart(builder, loc, commit.getValue(), part, type,
-                             isFolded(channel));
+                             getMatrixLayout(channel).getThreadsPerRow());
       AcquireOp::create(builder, loc, channel.getChannel());
       CommitOp::create(builder, loc, channel.getChannel(), value);
     }

@@ -102,12 +102,17 @@ std::optional<AlignedSize> getAlignedSize(llvm::StringRef name);
 /// Returns the name of the size `name`, a number or a name, rounded up.
 std::string alignSize(llvm::StringRef name, int64_t multiple);
 
+class ChannelOp;
 class KernelOp;
 
-/// Returns true if a matrix in tensor memory or in the registers of a role is
-/// folded (ValueLayoutKind::FoldedRows): the kernel's CTAs work in pairs, and
-/// the matrix has the rows of one CTA of their smaller MMA.
-bool isFolded(KernelOp kernel, mlir::VectorType matrix);
+/// Returns how lanes of tensor memory, and the threads that read them, hold a
+/// matrix with that many rows: a row each, or as the chip's table says of one
+/// CTA's rows of the smaller MMA of a pair (`MmaUnit::layoutOfPairMinRows`). A
+/// vector of row values lies as the rows of a matrix do that has one each.
+const ValueLayout &getMatrixLayout(KernelOp kernel, mlir::VectorType matrix);
+
+/// The same for the tile of a channel.
+const ValueLayout &getMatrixLayout(ChannelOp channel);
 
 } // namespace fa4::tile
 

@@ -46,6 +46,21 @@ public:
   /// Returns the number of rows of which a thread holds elements.
   virtual int64_t getRowsPerThread() const = 0;
 
+  /// Returns the number of threads that hold parts of one row, each of them as
+  /// many of its columns: 1 if rows are held whole. Each mask of
+  /// getReductionMasks doubles the threads whose parts are combined.
+  int64_t getThreadsPerRow() const {
+    return int64_t(1) << getReductionMasks().size();
+  }
+
+  /// Returns true if a thread holds rows whole.
+  bool hasWholeRows() const { return getThreadsPerRow() == 1; }
+
+  /// Returns how many of the `columns` columns of a row a thread holds.
+  int64_t getColumnsPerThread(int64_t columns) const {
+    return columns / getThreadsPerRow();
+  }
+
   /// Returns the map from a thread to the row and column of its pattern's
   /// origin in a matrix with `columns` columns: (t) -> (row, column).
   virtual mlir::AffineMap getOrigin(mlir::MLIRContext *context,
