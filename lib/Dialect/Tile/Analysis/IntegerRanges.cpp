@@ -85,9 +85,9 @@ static std::optional<IntRange> inferSource(OpResult result, unsigned bits) {
   APInt number;
   if (matchPattern(result, m_ConstantInt(&number)))
     return IntRange::constant(number.sextOrTrunc(bits));
-  if (auto tile = dyn_cast<WorkTileOp>(op))
+  if (std::optional<unsigned> axis = getWorkAxis(result))
     if (auto kernel = op->getParentOfType<KernelOp>())
-      return fromZero(getLastWorkTile(kernel, result.getResultNumber()), bits);
+      return fromZero(getLastWorkTile(kernel, *axis), bits);
   if (isa<RowOp>(op))
     if (auto role = op->getParentOfType<RoleOp>(); role && role.getLayout())
       return fromZero(role.getLayout()->getNumRows(role.getNumThreads()) - 1,
@@ -198,8 +198,8 @@ IntRange IntegerRanges::compute(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation *parent = argument.getOwner()->getParentOp();
     if (auto kernel = parent ? parent->getParentOfType<KernelOp>() : KernelOp();
-        kernel && isa<WorkOp>(parent))
-      return fromZero(getLastWorkTile(kernel, argument.getArgNumber()),
+        kernel && getWorkAxis(value))
+      return fromZero(getLastWorkTile(kernel, *getWorkAxis(value)),
                       getIntegerBits(value.getType()));
     scf::ForOp loop = getLoopOfInductionVar(value);
     if (!loop || !isCounted(loop))

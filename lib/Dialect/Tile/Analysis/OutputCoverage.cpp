@@ -107,19 +107,10 @@ struct Accesses {
   SmallVector<arith::DivUIOp> clusters;
 
 private:
-  static bool isCoordinate(Value value, unsigned axis) {
-    if (auto argument = dyn_cast<BlockArgument>(value))
-      return argument.getArgNumber() == axis &&
-             isa<WorkOp>(argument.getOwner()->getParentOp());
-    auto tile = value.getDefiningOp<WorkTileOp>();
-    return tile && tile.getResult(axis) == value;
-  }
   static bool isNumberOfCluster(KernelOp kernel, arith::DivUIOp quotient) {
     ClusterAttr cluster = kernel.getClusterAttr();
-    APInt size;
-    return cluster && isCoordinate(quotient.getLhs(), cluster.getAxis()) &&
-           matchPattern(quotient.getRhs(), m_ConstantInt(&size)) &&
-           size == cluster.getSize();
+    return cluster && getClusterNumberAxis(quotient, cluster.getSize()) ==
+                          cluster.getAxis();
   }
 };
 

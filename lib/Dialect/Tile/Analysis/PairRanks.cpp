@@ -67,7 +67,7 @@ private:
   void checkTurn(AwaitTurnOp turn);
   std::optional<unsigned> findBlockIndex(LoadOp load, int64_t dim);
   bool isBehindTensor(Value dest, OperandRange indices);
-  bool isCoordinate(Value value);
+  bool isCoordinate(Value value) { return getWorkAxis(value) == axis; }
   std::optional<int64_t> factorOfCoordinate(Value index);
   int64_t multipleOfCoordinate(Value index);
 
@@ -237,14 +237,6 @@ void PairFinder::checkUsers(PairSum &sum) {
     summing.insert(add);
     sum.adds.push_back(add);
   }
-}
-
-bool PairFinder::isCoordinate(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return argument.getArgNumber() == axis &&
-           isa<WorkOp>(argument.getOwner()->getParentOp());
-  auto tile = value.getDefiningOp<WorkTileOp>();
-  return tile && tile.getResult(axis) == value;
 }
 
 /// Returns the c such that the index is c times the coordinate, plus something

@@ -7,9 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/RankDependence.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -34,24 +32,13 @@ void RankDependence::addAll(Operation *op) {
       add(argument);
 }
 
-/// The coordinates of a pair begin with an even one.
-static bool isNumberOfPair(Operation *op) {
-  auto quotient = dyn_cast<arith::DivUIOp>(op);
-  if (!quotient)
-    return false;
-  auto argument = dyn_cast<BlockArgument>(quotient.getLhs());
-  Operation *source = argument ? argument.getOwner()->getParentOp()
-                               : quotient.getLhs().getDefiningOp();
-  APInt size;
-  return isa<WorkTileOp, WorkOp>(source) &&
-         matchPattern(quotient.getRhs(), m_ConstantInt(&size)) &&
-         size == kPairSize;
-}
-
 void RankDependence::follow(OpOperand &use) {
   Operation *op = use.getOwner();
   // CTAs that work together have one bound, and one number.
-  if (isa<AtMostOp, AtLeastOp>(op) || isNumberOfPair(op))
+  bool isNumberOfPair =
+      op->getNumResults() == 1 &&
+      getClusterNumberAxis(op->getResult(0), kPairSize).has_value();
+  if (isa<AtMostOp, AtLeastOp>(op) || isNumberOfPair)
     return;
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     if (BlockArgument carried = loop.getTiedLoopRegionIterArg(&use)) {

@@ -152,8 +152,7 @@ static bool anySource(Value value, llvm::function_ref<bool(Value)> matches) {
 /// passes of loops.
 static bool isShared(Value value, Trends &trends) {
   return !anySource(value, [&](Value source) {
-    return source.getDefiningOp<WorkTileOp>() &&
-           trends.get(source) != Trend::Constant;
+    return getWorkAxis(source) && trends.get(source) != Trend::Constant;
   });
 }
 

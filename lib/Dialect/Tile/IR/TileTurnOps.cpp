@@ -70,42 +70,28 @@ static LogicalResult verifyParts(AwaitTurnOp op) {
   return success();
 }
 
-/// Whether `value` is a coordinate of the work tile.
-static bool isCoordinate(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return isa<WorkOp>(argument.getOwner()->getParentOp());
-  return isa<WorkTileOp>(value.getDefiningOp());
-}
-
 Value AwaitTurnOp::getCoordinate() {
   auto quotient = getTile().getDefiningOp<arith::DivUIOp>();
   return quotient ? quotient.getLhs() : getTile();
 }
 
-unsigned AwaitTurnOp::getAxis() {
-  Value coordinate = getCoordinate();
-  if (auto argument = dyn_cast<BlockArgument>(coordinate))
-    return argument.getArgNumber();
-  return cast<OpResult>(coordinate).getResultNumber();
-}
+unsigned AwaitTurnOp::getAxis() { return *getWorkAxis(getCoordinate()); }
 
 /// Turns go by a coordinate, or by the number of the cluster along its axis.
 static LogicalResult verifyNumber(AwaitTurnOp op) {
-  if (!isCoordinate(op.getCoordinate()))
+  if (!getWorkAxis(op.getCoordinate()))
     return op.emitOpError("takes turns by what is no coordinate of the work "
                           "tile (a result of tile.work_tile or an argument of "
                           "tile.work)");
   ClusterAttr cluster = op->getParentOfType<KernelOp>().getClusterAttr();
   bool isOfClusters = cluster && cluster.getAxis() == op.getAxis();
-  auto quotient = op.getTile().getDefiningOp<arith::DivUIOp>();
-  if (isOfClusters && (!quotient || getConstantIntValue(quotient.getRhs()) !=
-                                        cluster.getSize()))
+  if (isOfClusters && !getClusterNumberAxis(op.getTile(), cluster.getSize()))
     return op.emitOpError("takes turns by a coordinate in which the CTAs of a "
                           "cluster differ, so that they would wait for each "
                           "other; clusters take them by the coordinate divided "
                           "by ")
            << cluster.getSize() << " (arith.divui)";
-  if (!isOfClusters && quotient)
+  if (!isOfClusters && op.getTile() != op.getCoordinate())
     return op.emitOpError("takes turns by the number of a cluster, but there "
                           "are no clusters along axis ")
            << op.getAxis();

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -19,6 +21,25 @@ bool KernelOp::isPersistent() {
 Block &KernelOp::getWorkBlock(Region &scope) {
   auto works = scope.front().getOps<WorkOp>();
   return works.empty() ? scope.front() : (*works.begin()).getBody().front();
+}
+
+std::optional<unsigned> fa4::tile::getWorkAxis(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return isa_and_nonnull<WorkOp>(argument.getOwner()->getParentOp())
+               ? std::optional(argument.getArgNumber())
+               : std::nullopt;
+  auto result = cast<OpResult>(value);
+  return isa<WorkTileOp>(result.getOwner())
+             ? std::optional(result.getResultNumber())
+             : std::nullopt;
+}
+
+std::optional<unsigned> fa4::tile::getClusterNumberAxis(Value value,
+                                                        int64_t size) {
+  auto quotient = value.getDefiningOp<arith::DivUIOp>();
+  return quotient && getConstantIntValue(quotient.getRhs()) == size
+             ? getWorkAxis(quotient.getLhs())
+             : std::nullopt;
 }
 
 static LogicalResult verifyCoordinates(Operation *op, KernelOp kernel,

@@ -41,7 +41,7 @@ public:
     Operation *op = value.getDefiningOp();
     if (isCoordinate(value))
       return true;
-    if (isa<WorkTileOp>(op) || isNumberOfCluster(op))
+    if (isa<WorkTileOp>(op) || isNumberOfCluster(value))
       return false;
     if (auto branch = dyn_cast<scf::IfOp>(op))
       return mayAny(branch->getOperands()) ||
@@ -68,20 +68,10 @@ private:
   }
 
   bool isCoordinate(Value value) {
-    if (auto argument = dyn_cast<BlockArgument>(value))
-      return argument.getArgNumber() == cluster.getAxis() &&
-             isa<WorkOp>(argument.getOwner()->getParentOp());
-    auto tile = value.getDefiningOp<WorkTileOp>();
-    return tile && tile.getResult(cluster.getAxis()) == value;
+    return getWorkAxis(value) == cluster.getAxis();
   }
-  /// The CTAs of a cluster have neighbouring coordinates, the first of which is
-  /// a multiple of their number.
-  bool isNumberOfCluster(Operation *op) {
-    auto quotient = dyn_cast<arith::DivUIOp>(op);
-    APInt size;
-    return quotient && isCoordinate(quotient.getLhs()) &&
-           matchPattern(quotient.getRhs(), m_ConstantInt(&size)) &&
-           size == cluster.getSize();
+  bool isNumberOfCluster(Value value) {
+    return getClusterNumberAxis(value, cluster.getSize()) == cluster.getAxis();
   }
 
   ClusterAttr cluster;

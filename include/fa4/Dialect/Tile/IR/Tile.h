@@ -105,6 +105,18 @@ std::string alignSize(llvm::StringRef name, int64_t multiple);
 class ChannelOp;
 class KernelOp;
 
+/// Returns the axis of the grid along which `value` is the coordinate of the
+/// work tile: a result of `tile.work_tile`, or an argument of `tile.work`. None
+/// if it is something else.
+std::optional<unsigned> getWorkAxis(mlir::Value value);
+
+/// Returns the axis along which `value` is the number of a cluster of `size`
+/// CTAs: the coordinate of the work tile, divided by `size` (`arith.divui`).
+/// The CTAs of a cluster have neighbouring coordinates, the first of which is a
+/// multiple of their number, so the number of the cluster is one in all of
+/// them. None if it is something else.
+std::optional<unsigned> getClusterNumberAxis(mlir::Value value, int64_t size);
+
 /// Returns how lanes of tensor memory, and the threads that read them, hold a
 /// matrix with that many rows: a row each, or as the chip's table says of one
 /// CTA's rows of the smaller MMA of a pair (`MmaUnit::layoutOfPairMinRows`). A
