@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientMatch.h"
+#include "HoistBroadcast.h"
 #include "OutlineFactor.h"
 #include "RaiseRemark.h"
 #include "ScoreRegion.h"
@@ -460,6 +461,7 @@ bool RaiseToAttnPass::raise(linalg::LinalgOp op) {
     }
     if (match.fusedProduct) {
       outlineFactor(match.fusedProduct, match.fusedFactor);
+      hoistBroadcasts(op->getParentOp());
       return true;
     }
   }
@@ -474,6 +476,7 @@ bool RaiseToAttnPass::raise(linalg::LinalgOp op) {
 }
 
 void RaiseToAttnPass::runOnOperation() {
+  hoistBroadcasts(getOperation());
   SmallVector<linalg::LinalgOp> ops;
   getOperation()->walk([&](linalg::LinalgOp op) { ops.push_back(op); });
   for (linalg::LinalgOp op : ops)

@@ -364,11 +364,8 @@ static DictionaryAttr getMeaning(Operation *op) {
   return attributes.getDictionary(op->getContext());
 }
 
-/// The loop that `definition` is the index of: select(size == 1, 0, index) is
-/// the index, if the size is that of the loop.
-static std::optional<unsigned> getBroadcastLoop(Operation *definition,
-                                                linalg::LinalgOp op) {
-  auto select = dyn_cast<arith::SelectOp>(definition);
+std::optional<BroadcastIndex> fa4::attn::matchBroadcastIndex(Value value) {
+  auto select = value.getDefiningOp<arith::SelectOp>();
   if (!select || !matchPattern(select.getTrueValue(), m_Zero()))
     return std::nullopt;
   auto index = select.getFalseValue().getDefiningOp<linalg::IndexOp>();
@@ -377,9 +374,19 @@ static std::optional<unsigned> getBroadcastLoop(Operation *definition,
       comparison.getPredicate() != arith::CmpIPredicate::eq ||
       !matchPattern(comparison.getRhs(), m_One()))
     return std::nullopt;
-  std::optional<TensorSize> size = getTensorSize(comparison.getLhs());
-  std::optional<TensorSize> own = getLoopSize(op, index.getDim());
-  return size && own && *size == *own ? std::optional(index.getDim())
+  return BroadcastIndex{unsigned(index.getDim()), comparison.getLhs()};
+}
+
+/// The loop that `value` is the index of: that of a broadcast index whose size
+/// is that of the loop.
+static std::optional<unsigned> getBroadcastLoop(Value value,
+                                                linalg::LinalgOp op) {
+  std::optional<BroadcastIndex> index = matchBroadcastIndex(value);
+  if (!index)
+    return std::nullopt;
+  std::optional<TensorSize> size = getTensorSize(index->size);
+  std::optional<TensorSize> own = getLoopSize(op, index->loop);
+  return size && own && *size == *own ? std::optional(index->loop)
                                       : std::nullopt;
 }
 
@@ -427,7 +434,7 @@ ElementRef ElementTracer::traceScalar(Value value, linalg::LinalgOp op,
     element.indices = {simplify(loops[index.getDim()])};
     return add(element);
   }
-  if (std::optional<unsigned> loop = getBroadcastLoop(definition, op)) {
+  if (std::optional<unsigned> loop = getBroadcastLoop(value, op)) {
     element.kind = Element::Index;
     element.indices = {simplify(loops[*loop])};
     return add(element);

@@ -190,6 +190,14 @@ private:
 bool getLoops(mlir::OpResult result, llvm::ArrayRef<mlir::AffineExpr> indices,
               llvm::SmallVectorImpl<mlir::AffineExpr> &loops);
 
+/// select(size == 1, 0, index): an index into a dimension of `size` that may be
+/// broadcast to a loop.
+struct BroadcastIndex {
+  unsigned loop;
+  mlir::Value size;
+};
+std::optional<BroadcastIndex> matchBroadcastIndex(mlir::Value index);
+
 } // namespace fa4::attn
 
 #endif // FA4_LIB_DIALECT_ATTN_TRANSFORMS_TENSORELEMENT_H

@@ -239,6 +239,8 @@ def RaiseToAttn : FA4_Pass<"raise-to-attn"> {
     the tensors that hold an operand the op takes one of the narrowest type that all three are in.
     Reshapes of the result and its rounding to a narrower type become a part of the op. Sizes may
     be dynamic, and reshapes a `tensor.reshape` with computed shapes, as torch-mlir writes them.
+    Its broadcasts of such sizes, at `select(size == 1, 0, i)`, are moved in front of conversions,
+    factors and repetitions of heads: the op has the narrow type, and as many heads of keys as there are.
 
     What is done with the scores becomes a `score_mod`: a bias, a soft cap, ALiBi. A constant
     factor becomes `scale`. `select(c, x, -inf)` and the addition of `select(c, 0, -inf)` become
