@@ -7,6 +7,8 @@
 
 #include "TensorBox.h"
 #include "../Machine/Numeric.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include <algorithm>
 #include <cstring>
 
@@ -99,6 +101,46 @@ static void forEachChunk(TensorMapSwizzle swizzle, uint32_t base,
   uint32_t chunk = swizzle == TensorMapSwizzle::B128Atom32BFlip8B ? 8 : 16;
   for (uint32_t i = 0; i < bytes; i += chunk)
     copy(i, swizzleAddress(swizzle, base + i), std::min(chunk, bytes - i));
+}
+
+llvm::SmallVector<AccessRange, 4>
+TensorBox::sharedRanges(uint32_t address) const {
+  constexpr uint32_t swizzled = 128; // Swizzling permutes within that many.
+  uint32_t base = address & sharedOffsetMask, window = address - base;
+  llvm::SmallVector<AccessRange, 4> result;
+  auto add = [&](uint32_t offset, uint32_t bytes) {
+    if (!result.empty() &&
+        result.back().address + result.back().bytes == window + offset)
+      result.back().bytes += bytes;
+    else
+      result.push_back({window + offset, bytes});
+  };
+  bool isWhole = map.isPadded() || (rowBegin == 0 && rowEnd == globalRowBytes);
+  // Blocks of rows within which bytes are permuted, where all are in bounds.
+  uint32_t together = rowBytes % swizzled == 0   ? 1
+                      : swizzled % rowBytes == 0 ? swizzled / rowBytes
+                                                 : rows;
+  auto isInBounds = [&](uint32_t row) { return rowAddress(row) != 0; };
+  for (uint32_t row = 0; row < rows; ++row) {
+    uint32_t start = base + row * rowBytes;
+    if (isWhole && row % together == 0 && row + together <= rows &&
+        llvm::all_of(llvm::seq(row, row + together), isInBounds)) {
+      add(start, together * rowBytes);
+      row += together - 1;
+      continue;
+    }
+    if (!isInBounds(row))
+      continue;
+    forEachChunk(map.swizzle, start, rowBytes,
+                 [&](uint32_t from, uint32_t to, uint32_t count) {
+                   uint32_t begin = isWhole ? from : std::max(from, rowBegin);
+                   uint32_t end =
+                       isWhole ? from + count : std::min(from + count, rowEnd);
+                   if (begin < end)
+                     add(to + begin - from, end - begin);
+                 });
+  }
+  return result;
 }
 
 /// A row of padded elements: each 16 of them get 16 bytes of shared memory. The

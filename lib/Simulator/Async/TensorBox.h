@@ -35,6 +35,9 @@ struct TensorBox {
   uint64_t rowAddress(uint32_t row) const;
   /// Returns the ranges of global memory that are in bounds.
   llvm::SmallVector<AccessRange, 4> ranges() const;
+  /// Returns the ranges of the box's shared memory, at a shared address, that
+  /// lie in bounds: what a store copies.
+  llvm::SmallVector<AccessRange, 4> sharedRanges(uint32_t address) const;
   /// Copies rows [begin, end) from global memory to shared memory at
   /// `window` + swizzled (base + ...), filling what is outside. `toHost` maps
   /// a global address to host memory by its offset.

@@ -325,9 +325,10 @@ static void issueStore(Exec &exec, const Inst &inst, const TensorForm &form,
   op->group.join(exec, lane);
   if (ClusterChecker *checker = exec.checker()) {
     op->agent = beginAgent(exec, inst, lane, AgentKind::BulkStore);
-    AccessRange source{*from, sharedBytes(op->box)};
+    auto sources = op->box.sharedRanges(*from);
     checker->agentAccess(op->agent, op->actor(), MemSpace::Shared,
-                         AccessKind::Read, Proxy::Async, &source, 1);
+                         AccessKind::Read, Proxy::Async, sources.data(),
+                         sources.size());
     checker->agentAccess(op->agent, op->actor(), MemSpace::Global,
                          form.reduce ? AccessKind::Reduction
                                      : AccessKind::Write,

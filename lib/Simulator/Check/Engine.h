@@ -148,6 +148,14 @@ struct UndefinedRegisters {
   };
   /// By offset in the register file.
   llvm::DenseMap<uint32_t, Values> registers;
+  /// What the store `storedBy` is about to leave in shared memory: the lanes
+  /// whose addresses get it, as one of the equal parts of what lies there.
+  struct Stored {
+    Values values;
+    unsigned part, parts;
+  };
+  llvm::SmallVector<Stored, 0> stored;
+  const Inst *storedBy = nullptr;
 
   Values get(const Operand &op) const {
     return op.bank == 0 && !op.sink ? registers.lookup(op.offset) : Values();
@@ -658,11 +666,21 @@ private:
   void writeAfterRead(const Access &access, uint64_t address);
   std::vector<UnwrittenRead> unwritten; ///< Whose writers may come yet.
   void markUndefined(const Access &access, uint64_t address);
+  void markRegister(WarpState &state, const Operand &op, unsigned lane,
+                    uint32_t site);
+  void noteStored(const Warp &warp, const Inst &inst, LaneMask executing);
+  void followUndefined(const WarpAccess &event, WarpState &state);
+  void loadUndefined(const WarpAccess &event, WarpState &state);
+  /// The same of what is no instruction of a thread on registers.
+  void followUndefined(const Access &access, uint32_t address, uint32_t bytes);
   void reportUse(const Warp &warp, const Inst &inst, LaneMask lanes,
                  uint32_t site);
   /// The loads by which undefined values came, by their sites: where somebody
   /// uses one it is a finding.
   llvm::DenseMap<uint32_t, ReportSite> undefinedLoads;
+  /// Words of shared memory, by rank and offset, with such a value, and its
+  /// site.
+  llvm::DenseMap<uint32_t, uint32_t> undefinedWords;
 
   LaunchChecker &launch;
   Cluster &cluster;

@@ -464,6 +464,8 @@ void Engine::access(const WarpAccess &event) {
       globalRange(access, event.addresses[l], event.bytes, open);
   });
   open = {};
+  if (event.space == MemSpace::Shared)
+    followUndefined(event, state);
   if (strong)
     synchroniseThroughMemory(event, state);
 }

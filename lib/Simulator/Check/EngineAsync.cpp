@@ -177,9 +177,10 @@ void Engine::agentAccess(AgentId id, const Actor &issuer, MemSpace space,
   for (size_t i = 0; i < count; ++i)
     for (uint32_t row = 0; row < ranges[i].rows; ++row) {
       uint64_t address = ranges[i].address + row * ranges[i].stride;
-      if (space == MemSpace::Shared)
+      if (space == MemSpace::Shared) {
         sharedRange(access, address, ranges[i].bytes);
-      else
+        followUndefined(access, address, ranges[i].bytes);
+      } else
         globalRange(access, address, ranges[i].bytes, open);
     }
 }

@@ -14,14 +14,17 @@
 //
 // What nobody has written may still be loaded in vain: threads whose rows do
 // not exist load them, and throw away what they compute. So a load into
-// registers is a finding where an instruction needs the value: a store, an
-// address, a branch or the guard of an instruction.
+// registers is a finding where an instruction needs the value: a store to
+// global memory, an address, a branch or the guard of an instruction. A store
+// to shared memory hands the value on to those who load it from there.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Engine.h"
 
 using namespace fa4::sim;
+
+static constexpr uint32_t wordBytes = 4;
 
 static uint64_t placeKey(const Access &access, uint64_t address) {
   return access.space == tensorSpace ? address : address & ~uint64_t(3);
@@ -73,7 +76,6 @@ void Engine::readUnwritten(const Access &access, uint64_t address) {
 /// ended.
 void Engine::noteUndefined(const Access &access, const Allocation &memory,
                            uint64_t offset, uint64_t bytes) {
-  constexpr uint64_t wordBytes = 4;
   bool reads = launch.options.uninitialised &&
                access.kind != AccessKind::Write &&
                !launch.sink.isAllowed("uninitialised");
@@ -161,15 +163,132 @@ void Engine::markUndefined(const Access &access, uint64_t address) {
   }
   const Operand *results =
       &cluster.grid.program->operands[access.inst->firstOperand];
-  for (unsigned i = 0; i < access.inst->numResults; ++i) {
-    if (results[i].sink || results[i].bank != 0)
-      continue;
-    auto &values = access.warp->undefined.registers[results[i].offset];
-    values.lanes |= LaneMask(1) << access.lane;
-    values.site = site;
-  }
-  const_cast<Warp *>(access.warp->warp)->hasUndefined = true;
+  for (unsigned i = 0; i < access.inst->numResults; ++i)
+    markRegister(*access.warp, results[i], access.lane, site);
 }
+
+void Engine::markRegister(WarpState &state, const Operand &op, unsigned lane,
+                          uint32_t site) {
+  if (op.sink || op.bank != 0)
+    return;
+  auto &values = state.undefined.registers[op.offset];
+  values.lanes |= LaneMask(1) << lane;
+  values.site = site;
+  const_cast<Warp *>(state.warp)->hasUndefined = true;
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory with what nobody has written
+//===----------------------------------------------------------------------===//
+
+/// A store to shared memory whose registers are followed there.
+static bool isFollowedStore(const Inst &inst) {
+  return inst.opcode.starts_with("st.shared.") ||
+         inst.opcode.starts_with("st.shared::cta.") ||
+         inst.opcode.starts_with("stmatrix.");
+}
+
+/// Notes what `inst` is about to store; its first operand is the address. Of a
+/// matrix, which gathers words of all lanes into rows, only what is undefined
+/// as a whole is followed.
+void Engine::noteStored(const Warp &warp, const Inst &inst,
+                        LaneMask executing) {
+  constexpr unsigned rowsOfMatrix = 8;
+  UndefinedRegisters &undefined = stateOf(warp).undefined;
+  undefined.stored.clear();
+  undefined.storedBy = &inst;
+  bool isMatrix = inst.opcode.starts_with("stmatrix.");
+  const Operand *operands = &cluster.grid.program->operands[inst.firstOperand];
+  for (unsigned i = 0; i < inst.numOperands; ++i) {
+    UndefinedRegisters::Values values = undefined.get(operands[i]);
+    values.lanes &= executing;
+    if (!values.lanes)
+      continue;
+    if (i == 0 || (isMatrix && values.lanes != ~LaneMask(0))) {
+      reportUse(warp, inst, values.lanes, values.site);
+    } else if (isMatrix) {
+      values.lanes = ((LaneMask(1) << rowsOfMatrix) - 1)
+                     << rowsOfMatrix * (i - 1);
+      undefined.stored.push_back({values, 0, 1});
+    } else {
+      undefined.stored.push_back({values, i - 1, inst.numOperands - 1u});
+    }
+  }
+}
+
+/// Calls `visit` with the words of a range.
+template <typename F>
+static void forEachWord(uint32_t address, uint32_t bytes, F visit) {
+  for (uint32_t word = address / wordBytes;
+       word <= (address + bytes - 1) / wordBytes; ++word)
+    visit(word);
+}
+
+/// Loads hand on what is in shared memory; other reads of threads need it.
+void Engine::loadUndefined(const WarpAccess &event, WarpState &state) {
+  const Inst &inst = *event.inst;
+  const Operand *results = &cluster.grid.program->operands[inst.firstOperand];
+  bool isLoad = inst.opcode.starts_with("ld.") && inst.numResults;
+  unsigned elements = isLoad ? inst.numResults : 1;
+  uint32_t bytes = event.bytes / elements;
+  forEachLane(event.mask, [&](unsigned l) {
+    for (unsigned i = 0; i < elements; ++i)
+      forEachWord(event.addresses[l] + i * bytes, bytes, [&](uint32_t word) {
+        auto undefined = undefinedWords.find(word);
+        if (undefined == undefinedWords.end())
+          return;
+        if (isLoad)
+          markRegister(state, results[i], l, undefined->second);
+        else
+          reportUse(*event.warp, inst, LaneMask(1) << l, undefined->second);
+      });
+  });
+}
+
+void Engine::followUndefined(const WarpAccess &event, WarpState &state) {
+  UndefinedRegisters &undefined = state.undefined;
+  bool stores = undefined.storedBy == event.inst && !undefined.stored.empty();
+  if (undefinedWords.empty() && !stores)
+    return;
+  if (event.kind != AccessKind::Write)
+    loadUndefined(event, state);
+  if (event.kind == AccessKind::Read)
+    return;
+  forEachLane(event.mask, [&](unsigned l) {
+    forEachWord(event.addresses[l], event.bytes,
+                [&](uint32_t word) { undefinedWords.erase(word); });
+  });
+  if (!stores)
+    return;
+  for (const UndefinedRegisters::Stored &stored : undefined.stored)
+    forEachLane(event.mask & stored.values.lanes, [&](unsigned l) {
+      uint32_t bytes = event.bytes / stored.parts;
+      forEachWord(
+          event.addresses[l] + stored.part * bytes, bytes,
+          [&](uint32_t word) { undefinedWords[word] = stored.values.site; });
+    });
+  undefined.stored.clear();
+}
+
+void Engine::followUndefined(const Access &access, uint32_t address,
+                             uint32_t bytes) {
+  if (undefinedWords.empty() || bytes == 0)
+    return;
+  forEachWord(address, bytes, [&](uint32_t word) {
+    auto undefined = undefinedWords.find(word);
+    if (undefined == undefinedWords.end())
+      return;
+    if (access.writes())
+      undefinedWords.erase(undefined);
+    else
+      reportUse(*access.warp->warp, *access.inst, LaneMask(1) << access.lane,
+                undefined->second);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Uses
+//===----------------------------------------------------------------------===//
 
 void Engine::reportUse(const Warp &warp, const Inst &inst, LaneMask lanes,
                        uint32_t site) {
@@ -197,6 +316,8 @@ void Engine::undefinedRead(const Warp &warp, const Inst &inst,
     if (LaneMask lanes = guard.lanes & come)
       reportUse(warp, inst, lanes, guard.site);
   }
+  if (isFollowedStore(inst))
+    return noteStored(warp, inst, executing);
   const Operand *operands = &cluster.grid.program->operands[inst.firstOperand];
   UndefinedRegisters::Values sources;
   for (unsigned i = inst.numResults; i < inst.numOperands; ++i) {

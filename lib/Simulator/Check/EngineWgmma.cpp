@@ -195,8 +195,10 @@ void Engine::readSharedOperands(const WgmmaEvent &event, WarpState &state) {
   access.stamp = {
       full(component), step,
       siteOf(*event.warp, *event.inst, AccessKind::Read, Proxy::Async, false)};
-  for (size_t i = 0; i < event.rangeCount; ++i)
+  for (size_t i = 0; i < event.rangeCount; ++i) {
     sharedRange(access, event.ranges[i].address, event.ranges[i].bytes);
+    followUndefined(access, event.ranges[i].address, event.ranges[i].bytes);
+  }
 }
 
 void Engine::wgmmaCommit(const Warp &warp, const Inst &) {

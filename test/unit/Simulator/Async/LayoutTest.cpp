@@ -505,6 +505,30 @@ TEST(TensorBox, RangesAreTheRowsInBounds) {
   EXPECT_EQ(ranges[0].stride, 96u);
 }
 
+/// A store copies the bytes that are in bounds, and no others.
+TEST(TensorBox, SharedRangesAreTheBytesInBounds) {
+  constexpr uint32_t base = 3u << sharedRankShift | 1024;
+  for (TensorMapSwizzle swizzle :
+       {TensorMapSwizzle::None, TensorMapSwizzle::B32, TensorMapSwizzle::B64,
+        TensorMapSwizzle::B128})
+    for (int32_t x : {0, 16, 20, 47, 48})
+      for (int32_t y : {0, 5, 7}) {
+        TensorMap map = tensorMap3d(swizzle);
+        int32_t at[] = {x, y, 2};
+        TensorBox box(map, at);
+        std::set<uint32_t> expected, got;
+        for (uint32_t row = 0; row < box.rows; ++row)
+          for (uint32_t byte = box.rowBegin; byte < box.rowEnd; ++byte)
+            if (box.rowAddress(row))
+              expected.insert(
+                  swizzleAddress(swizzle, base + row * box.rowBytes + byte));
+        for (const AccessRange &range : box.sharedRanges(base))
+          for (uint32_t byte = 0; byte < range.bytes; ++byte)
+            got.insert(range.address + byte);
+        EXPECT_EQ(got, expected) << x << " " << y;
+      }
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//

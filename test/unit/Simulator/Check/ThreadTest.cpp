@@ -580,12 +580,47 @@ TEST(Check, WhatNobodyWroteAndNobodyNeeds) {
   EXPECT_CLEAN(load + "setp.gt.u32 %p1, %thread, 31; @%p1 " + store, launch);
   EXPECT_CLEAN(load + "mov.u32 %r2, 7;" + store, launch);
   for (const std::string &use :
-       {store, std::string("st.shared.u32 [data], %r9;"),
+       {store,
         std::string("cvt.u32.u64 %r3, %rd0; and.b32 %r3, %r3, 4; mov.u32 %r4, "
                     "data; add.u32 %r4, %r4, %r3; st.shared.u32 [%r4], 1;"),
         std::string("setp.eq.u32 %p1, %r2, 5; @%p1 bra over; over:"),
         std::string("setp.eq.u32 %p1, %r2, 5; @%p1 add.u32 %r3, %r3, 1;")})
     EXPECT_KIND(load + use, launch, "uninitialised");
+  // Shared memory hands it on, word by word, until somebody else stores there.
+  std::string kept = load + "mov.u32 %r6, data; shl.b32 %r7, %thread, 3; "
+                            "add.u32 %r6, %r6, %r7;\n"
+                            "st.shared.v2.u32 [%r6+64], {%thread, %r9};\n"
+                            "bar.sync 0; xor.b32 %r6, %r6, 8;\n";
+  EXPECT_CLEAN(kept + "ld.shared.u32 %r8, [%r6+68]; add.u32 %r8, %r8, 1;",
+               launch);
+  EXPECT_CLEAN(kept + "ld.shared.v2.u32 {%r8, %r10}, [%r6+64]; "
+                      "st.global.u32 [%out], %r8;",
+               launch);
+  for (const char *use :
+       {"ld.shared.v2.u32 {%r10, %r8}, [%r6+64]; st.global.u32 [%out], %r8;",
+        "atom.shared.add.u32 %r8, [%r6+68], 1;",
+        "ld.shared.u32 %r8, [%r6+68]; st.shared.u32 [%r6+68], %r8; "
+        "ld.shared.u32 %r8, [%r6+68]; st.global.u32 [%out], %r8;",
+        "fence.proxy.async.shared::cta; bar.sync 0; mov.u32 %r8, data; "
+        "setp.eq.u32 %p1, %thread, 0; @%p1 cp.async.bulk.global.shared::cta."
+        "bulk_group [%out], [%r8+64], 256; cp.async.bulk.commit_group; "
+        "cp.async.bulk.wait_group 0;"})
+    EXPECT_KIND(kept + use, launch, "uninitialised");
+  EXPECT_CLEAN(kept + "bar.sync 0; st.shared.u32 [%r6+68], 1; "
+                      "ld.shared.u32 %r8, [%r6+68]; st.global.u32 [%out], %r8;",
+               launch);
+  // So does a matrix of which nothing is defined, but not one of mixed lanes.
+  std::string matrix =
+      load + "mov.u32 %r6, data; shl.b32 %r7, %thread, 4; add.u32 %r6, %r6, "
+             "%r7;\n"
+             "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6+1024], {%r9};\n"
+             "bar.sync 0; ld.shared.u32 %r8, [data+1148];\n";
+  EXPECT_CLEAN(matrix, launch);
+  EXPECT_KIND(matrix + "st.global.u32 [%out], %r8;", launch, "uninitialised");
+  EXPECT_KIND(edit(matrix, "stmatrix",
+                   "setp.eq.u32 %p1, %thread, 3; @%p1 mov.u32 %r9, 0; "
+                   "stmatrix"),
+              launch, "uninitialised");
   Launch named;
   named.threads = 32;
   (void)kindsOf(load + store, named);
