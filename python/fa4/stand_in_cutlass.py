@@ -76,8 +76,38 @@ def _empty_kernel(hardware_info):
     return hardware_info._checkCudaErrors(driver.cuKernelGetFunction(kernel))
 
 
+# Functions of cuda.bindings.runtime, which has NVIDIA's runtime inside, that programs of CuTe-DSL call (cutlass.testing), and
+# the driver's, which take and return the same.
+OF_THE_DRIVER = {
+    "cudaDeviceSynchronize": "cuCtxSynchronize",
+    "cudaStreamBeginCapture": "cuStreamBeginCapture",
+    "cudaStreamEndCapture": "cuStreamEndCapture",
+    "cudaGraphGetNodes": "cuGraphGetNodes",
+    "cudaGraphInstantiate": "cuGraphInstantiate",
+    "cudaGraphLaunch": "cuGraphLaunch",
+    "cudaGraphExecDestroy": "cuGraphExecDestroy",
+    "cudaGraphDestroy": "cuGraphDestroy",
+}
+
+
+def _replace_runtime(runtime, driver):
+    """Lets functions of the module `runtime` call those of the module `driver`; errors have the same numbers in both."""
+
+    def through(function):
+        def call(*arguments, **options):
+            error, *results = function(*arguments, **options)
+            return (runtime.cudaError_t(int(error)), *results)
+
+        return call
+
+    for name, of_driver in OF_THE_DRIVER.items():
+        if hasattr(runtime, name):
+            setattr(runtime, name, through(getattr(driver, of_driver)))
+
+
 def install() -> None:
     """Changes CuTe-DSL, when it has been imported, where it would ask NVIDIA's runtime."""
+    from cuda.bindings import driver, runtime
     from cutlass.cutlass_dsl import cuda_jit_executor
     from cutlass.utils import hardware_info
 
@@ -87,3 +117,4 @@ def install() -> None:
             ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
     cuda_jit_executor.CudaDialectJitCompiledFunction.num_devices = 1
     hardware_info.HardwareInfo._get_device_function = _empty_kernel
+    _replace_runtime(runtime, driver)
