@@ -80,10 +80,10 @@ tile.kernel @even(%q: memref<?x?x64xbf16> {tile.name = "q", tile.dims = ["Sq", "
 
 // Work tiles are equally long, too, but the matrices in shared memory are so large
 // that the next ones could not lie beside what is stored, not even a part of it: the CTA ends with its tile.
+// There may be more of them than a grid has CTAs along y, so that they are numbered in one dimension.
 
 // CHECK-LABEL: tile.kernel @large
-// AUTO-NOT: schedule
-// AUTO: tile.work_tile
+// AUTO-SAME: schedule = #tile.schedule<lpt>
 tile.kernel @large(%q: memref<?x384xbf16> {tile.name = "q", tile.dims = ["M", "384"]},
                    %k: memref<?x384xbf16> {tile.name = "k", tile.dims = ["N", "384"]},
                    %s: memref<?x?xf32> {tile.name = "s", tile.dims = ["M", "N"]})
@@ -98,6 +98,29 @@ tile.kernel @large(%q: memref<?x384xbf16> {tile.name = "q", tile.dims = ["M", "3
   %tk = tile.load %k[%column, %c0] : memref<?x384xbf16> -> vector<160x384xbf16>
   %x = tile.mma %tq, transpose %tk : vector<128x384xbf16>, vector<160x384xbf16> -> vector<128x160xf32>
   tile.store %x, %s[%row, %column] : vector<128x160xf32>, memref<?x?xf32>
+}
+
+// -----
+
+// The same, with few along y: the grid is as good.
+
+// CHECK-LABEL: tile.kernel @large_few
+// AUTO-NOT: schedule
+// AUTO: tile.work_tile
+tile.kernel @large_few(%q: memref<?x384xbf16> {tile.name = "q", tile.dims = ["M", "384"]},
+                       %k: memref<1600x384xbf16> {tile.name = "k", tile.dims = ["1600", "384"]},
+                       %s: memref<?x1600xf32> {tile.name = "s", tile.dims = ["M", "1600"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"1600" by 160>]} {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %c160 = arith.constant 160 : index
+  %i, %j = tile.work_tile : index, index
+  %row = arith.muli %i, %c128 : index
+  %column = arith.muli %j, %c160 : index
+  %tq = tile.load %q[%row, %c0] : memref<?x384xbf16> -> vector<128x384xbf16>
+  %tk = tile.load %k[%column, %c0] : memref<1600x384xbf16> -> vector<160x384xbf16>
+  %x = tile.mma %tq, transpose %tk : vector<128x384xbf16>, vector<160x384xbf16> -> vector<128x160xf32>
+  tile.store %x, %s[%row, %column] : vector<128x160xf32>, memref<?x1600xf32>
 }
 
 // -----

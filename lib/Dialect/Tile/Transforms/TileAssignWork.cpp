@@ -187,13 +187,15 @@ static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
 }
 
 /// Whether a launch takes fewer CTAs along an axis of the grid than the kernel
-/// has work tiles there. All other schedules number them in one dimension.
-static bool exceedsGrid(KernelOp kernel) {
+/// has work tiles there, or, with `mayBe`, could have: along y and z there are
+/// few. All other schedules number them in one dimension.
+static bool exceedsGrid(KernelOp kernel, bool mayBe) {
   for (auto [axis, extent] :
        llvm::enumerate(kernel.getGrid().getAsRange<ExtentAttr>())) {
     std::optional<int64_t> size = getStaticSize(extent.getSize());
-    if (size &&
-        llvm::divideCeil(*size, extent.getTile()) > uint64_t(kMaxGrid[axis]))
+    if (size ? llvm::divideCeil(*size, extent.getTile()) >
+                   uint64_t(kMaxGrid[axis])
+             : mayBe && axis > 0)
       return true;
   }
   return false;
@@ -204,9 +206,12 @@ static Schedule chooseSchedule(KernelOp kernel, const WorkBalance &balance) {
   if (findNestedWorkTile(kernel))
     return Schedule::Grid;
   if (balance.trend != Trend::Constant || takesTurns(kernel) ||
-      exceedsGrid(kernel))
+      exceedsGrid(kernel, /*mayBe=*/false))
     return Schedule::LongestFirst;
-  return canPersist(kernel, balance) ? Schedule::Static : Schedule::Grid;
+  if (canPersist(kernel, balance))
+    return Schedule::Static;
+  return exceedsGrid(kernel, /*mayBe=*/true) ? Schedule::LongestFirst
+                                             : Schedule::Grid;
 }
 
 namespace {
