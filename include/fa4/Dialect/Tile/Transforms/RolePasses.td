@@ -31,9 +31,8 @@ def TileAssignWork : FA4_Pass<"tile-assign-work", "::fa4::tile::KernelOp"> {
     one before. That needs memory and registers for the next tile beside the one before: the pass takes a copy of the
     kernel through warp specialisation, scheduling and the proof, and leaves the grid as it is where the copy is
     refused, does not fit, has a role that holds tiles while it waits for others, or has too many states for a quick
-    proof. Where there may be more work tiles than a grid has CTAs along y or z (65535), they are numbered in one
-    dimension, as with `lpt`. A program whose `tile.work_tile` is in a region keeps the grid as well. `clc` does both: CTAs stay, and ask
-    the hardware for the tile of a CTA that has not started yet.
+    proof; where a grid may have too few CTAs along y or z (65535), `lpt` takes its place. A program whose
+    `tile.work_tile` is in a region keeps the grid. `clc` does both: CTAs stay, and ask for the tile of one not started.
 
     The order puts work tiles together that read the same tensors in their loops, as those of one head do, as long as
     these fit into half of the L2 cache (see `#tile.order`). With `clc` the longest tiles of all heads come first: a
