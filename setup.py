@@ -22,14 +22,8 @@ except ImportError:  # Before setuptools 70.1.
     from wheel.bdist_wheel import bdist_wheel
 
 ROOT = Path(__file__).resolve().parent
-# What users import. The rest of python/fa4 works with a checkout: command lines of the tools, tests, benchmarks.
-MODULES = {
-    "__init__", "__main__", "_cuda", "_library", "_runtime", "arrays", "cache", "captured", "cuda_tools", "diagnostics", "errors",
-    "function_key", "kernel", "math", "reference", "report", "report_page", "selftest", "spec", "torch", "torch_functions",
-    "torch_ops", "torch_transforms", "tracing", "useful_work",
-}  # fmt: skip
-# CMake's targets -> the libraries that they make in the build folder's lib. The second one loads the CUDA driver itself.
-TARGETS = {"fa4-standalone": "standalone/libfa4.so", "fa4_runtime": "libfa4_runtime.so"}
+# CMake's targets -> what they make in the build folder. The second one loads the CUDA driver itself; fa4.sim runs the third.
+TARGETS = {"fa4-standalone": "lib/standalone/libfa4.so", "fa4_runtime": "lib/libfa4_runtime.so", "fa4-sim": "bin/fa4-sim"}
 
 
 def build_libraries() -> list[Path]:
@@ -49,17 +43,14 @@ def build_libraries() -> list[Path]:
         raise SystemExit(f"{build} cannot build libfa4.so with LLVM inside: it needs LLVM's archives, and no sanitizer")
     jobs = ["--parallel", os.environ["FA4_JOBS"]] if os.environ.get("FA4_JOBS") else []
     subprocess.run(["cmake", "--build", build, *jobs, "--target", *names], check=True)
-    libraries = [(build / "lib" / TARGETS[name]).resolve() for name in names]
+    libraries = [(build / TARGETS[name]).resolve() for name in names]
     # libzstd is not among the libraries that every Linux has.
     linked = subprocess.run(["ldd", libraries[0]], capture_output=True, text=True, check=True).stdout
     bundled = re.findall(r"^\s*libzstd\S* => (\S+)", linked, re.MULTILINE)
-    return [build / "lib" / TARGETS[name] for name in names] + [Path(path) for path in bundled]
+    return [build / TARGETS[name] for name in names] + [Path(path) for path in bundled]
 
 
 class BuildWithLibraries(build_py):
-    def find_package_modules(self, package, package_dir):
-        return [each for each in super().find_package_modules(package, package_dir) if each[1] in MODULES]
-
     def run(self):
         super().run()
         package = Path(self.build_lib) / "fa4"

@@ -317,9 +317,12 @@ build() {
   [ -z "$unlock" ] || unlock_folder
 }
 
+# Where Python finds the packages of a checkout: what users import, what tests share, benchmarks.
+FA4_PYTHONPATH=$FA4_ROOT/python:$FA4_ROOT/test/support:$FA4_ROOT/bench
+
 # Where tests, the Python package and the demo find the tools.
 export_tools() {
   export FA4_OPT=$FA4_ROOT/build/$1/bin/fa4-opt
   export FA4_LLVM_BIN FA4_VENV
-  export PYTHONPATH=$FA4_ROOT/python
+  export PYTHONPATH=$FA4_PYTHONPATH
 }

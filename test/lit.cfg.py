@@ -23,7 +23,7 @@ config.name = "fa4"
 config.test_format = QuotedShTest()
 config.suffixes = [".mlir", ".ptx", ".test"]
 # Inputs holds what tests read; unit, docs, python and scripts have runners of their own.
-config.excludes = ["Inputs", "docs", "fuzz", "python", "scripts", "unit"]
+config.excludes = ["Inputs", "docs", "fuzz", "python", "scripts", "support", "unit"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.fa4_build_dir, "test")
 

@@ -16,9 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from fa4 import gpu
-from fa4.cpu import ToolNotFoundError
-from fa4.programs.gradient import Gradient
+from fa4_testing import gpu
+from fa4_testing.cpu import ToolNotFoundError
+from fa4_testing.programs.gradient import Gradient
 
 KERNELS = ("hd64-full", "hd64-causal", "hd128-full", "hd128-causal")
 # Times faster than FlashAttention-4.

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from static_vs_fa4 import judge
 
-from fa4 import gpu, sass
-from fa4.cpu import CompileError, ToolNotFoundError
-from fa4.programs.forms import capped
-from fa4.programs.mods import S, f32
-from fa4.timing import versus_gradient
-from fa4.timing.shapes import GRADIENTS, SOFTCAPS, choose
+from fa4_testing import gpu, sass
+from fa4_testing.cpu import CompileError, ToolNotFoundError
+from fa4_testing.programs.forms import capped
+from fa4_testing.programs.mods import S, f32
+from fa4_bench.timing import versus_gradient
+from fa4_bench.timing.shapes import GRADIENTS, SOFTCAPS, choose
 
 
 @dataclass

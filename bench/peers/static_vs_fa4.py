@@ -15,8 +15,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from fa4 import gpu, sass
-from fa4.cpu import CompileError, ToolNotFoundError
+from fa4_testing import gpu, sass
+from fa4_testing.cpu import CompileError, ToolNotFoundError
 
 KERNELS = ("hd64-full", "hd64-causal", "hd128-full", "hd128-causal")
 

@@ -13,10 +13,8 @@
 - `fa4.compile`: a spec to a `fa4.Kernel`, which is PTX, a manifest, IR of each level, and calls.
 - `fa4.torch`: the op in torch, where that is installed.
 - `fa4.cache`: compiled kernels on disk. `fa4.reference`: what the ops compute, in numpy.
-
-In a checkout there are also the tools' side of it: `fa4.gpu` and `fa4.sim` (fa4-compile and fa4-sim by their
-command lines), `fa4.cpu` (the path to the CPU), `python -m fa4.demo`, `python -m fa4.driver SCRIPT` (a program of the CUDA
-driver API in the simulator), and what tests and benchmarks share. A wheel does not have them.
+- `fa4.sim`: PTX from anywhere on numpy arrays, in the simulator. `python -m fa4.driver SCRIPT`: a program of the CUDA driver
+  API there; it needs the stand-in library, which a checkout builds and a wheel does not have.
 """
 
 import importlib

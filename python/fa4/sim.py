@@ -25,13 +25,19 @@ from pathlib import Path
 import numpy as np
 
 from fa4.arrays import ELEMENT_TYPES, numpy_dtype
-from fa4.gpu import SimulationError, to_npy
+from fa4.errors import SimulationError
 from fa4.tools import find_tool
 
-__all__ = ["Finding", "LaunchError", "LaunchResult", "Statistics", "TensorMap", "launch"]
+__all__ = ["Finding", "KernelError", "LaunchResult", "Statistics", "TensorMap", "launch"]
 
 DTYPES = {name: numpy_dtype(name) for name in ELEMENT_TYPES}
 POINTER_BYTES, MAP_BYTES, MAP_ALIGNMENT = 8, 128, 64
+
+
+def to_npy(path: Path, array: np.ndarray):
+    """Writes an array in the form that fa4-sim reads: bf16 as raw bits."""
+    bf16 = array.dtype == DTYPES["bf16"]
+    np.save(path, array.view(np.uint16) if bf16 else array)
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class LaunchResult:
         return not self.findings
 
 
-class LaunchError(SimulationError):
+class KernelError(SimulationError):
     """The kernel has findings, or cannot be launched. The message is fa4-sim's; `findings` are those of all runs, none if
     nothing ran."""
 
@@ -162,7 +168,7 @@ def launch(
     one run for each, from the same memory; the arrays get what the last run wrote. `options` are more options of fa4-sim.
     With `keep_going` findings are returned instead of raised, and results are copied back all the same.
 
-    Raises TypeError or ValueError for arguments that do not fit the kernel, LaunchError when the kernel has a finding, when
+    Raises TypeError or ValueError for arguments that do not fit the kernel, KernelError when the kernel has a finding, when
     fa4-sim refuses the launch, and after `timeout` seconds; the arrays are then as they were."""
     seeds = (seeds, seeds) if isinstance(seeds, (int, np.integer)) else tuple(seeds)
     if len(seeds) != 2:
@@ -203,16 +209,16 @@ def _kernel_path(kernel, scratch):
 
 
 def _run(command, scratch, timeout, keep_going):
-    """Runs fa4-sim. Raises LaunchError with its text."""
+    """Runs fa4-sim. Raises KernelError with its text."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
-        raise LaunchError(f"no result after {timeout} s") from None
+        raise KernelError(f"no result after {timeout} s") from None
     # Of files that are gone by the time somebody reads the message only the name is worth a word.
     clean = lambda text: text.replace(f"{scratch}/", "").strip()
     if done.returncode not in (0, 1, 3):
         text = clean(done.stderr).removeprefix("fa4-sim: error: ").replace("launches[0].params[", "args[")
-        raise LaunchError(text or f"fa4-sim ended with status {done.returncode}")
+        raise KernelError(text or f"fa4-sim ended with status {done.returncode}")
     runs = json.loads(done.stdout)["runs"]
     findings = tuple(
         Finding(report["kind"], clean(report["message"]), clean(report["text"]), report["count"], run["seed"], report["severity"])
@@ -221,7 +227,7 @@ def _run(command, scratch, timeout, keep_going):
     )
     if findings and not keep_going:
         first = findings[0]
-        raise LaunchError(f"seed {first.seed}: " * bool(first.seed) + "\n".join(f.text for f in findings), findings)
+        raise KernelError(f"seed {first.seed}: " * bool(first.seed) + "\n".join(f.text for f in findings), findings)
     sums = {f.name: sum(run["stats"][f.name] for run in runs) for f in fields(Statistics)}
     return LaunchResult(findings, Statistics(**sums), len(runs), tuple(run["time"] for run in runs if "time" in run))
 
@@ -311,7 +317,7 @@ class _PtxCall:
     def find_entry(self, name):
         done = subprocess.run([find_tool("fa4-sim"), "--entries", self.path], capture_output=True, text=True)
         if done.returncode:
-            raise LaunchError(done.stderr.replace(f"{self.scratch}/", "").strip().removeprefix("fa4-sim: error: "))
+            raise KernelError(done.stderr.replace(f"{self.scratch}/", "").strip().removeprefix("fa4-sim: error: "))
         entries = {entry["name"]: entry for entry in json.loads(done.stdout)["entries"]}
         known = ", ".join(entries) or "none"
         if name is None and len(entries) == 1:

@@ -6,5 +6,5 @@
 import sys
 from pathlib import Path
 
-for folder in ("scripts", "python"):
+for folder in ("scripts", "python", "test/support", "bench"):
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / folder))

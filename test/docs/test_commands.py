@@ -13,7 +13,7 @@ import subprocess
 import fa4docs
 import pytest
 
-from fa4 import gpu
+from fa4_testing import gpu
 
 ROOT = fa4docs.ROOT
 BLOCKS = [

@@ -128,7 +128,7 @@ def test_every_page_is_linked():
 def test_pictures_are_up_to_date():
     """The kernel that the pictures show is the one that is compiled today."""
     drawn = pictures.pictures()
-    # The steady state depends on the ptxas that is there (fa4.timing.picture), and `fa4 report` on a browser.
+    # The steady state depends on the ptxas that is there (fa4_bench.timing.picture), and `fa4 report` on a browser.
     assert {path.name for path in pictures.PICTURES.iterdir()} - {"steady-state.svg", "report.png"} == set(drawn)
     for name, text in drawn.items():
         stored = (pictures.PICTURES / name).read_text()

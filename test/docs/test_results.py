@@ -10,7 +10,7 @@ import subprocess
 import fa4docs
 import pytest
 
-from fa4 import results
+from fa4_testing import results
 
 # Pages that are older than the rule: written from a tree with changes, or from a commit that is gone. Who measures one
 # again takes it off this list.
@@ -37,7 +37,7 @@ def test_every_page_has_its_place():
     assert {page.name for page in PAGES} == set(results.ORDER)
 
 
-@pytest.mark.skipif(not HAS_HISTORY, reason="no checkout, or a shallow one")
+@pytest.mark.skipif(not HAS_HISTORY, reason="needs a checkout with its history")
 def test_summary():
     """docs/results.md is what the pages say, with ages up to the commit that it names, which is not long ago."""
     text = results.SUMMARY.read_text()

@@ -8,6 +8,6 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / folder) for folder in ("python", "test/support", "bench")]
 os.environ.setdefault("FA4_OPT", str(ROOT / "build" / "release" / "bin" / "fa4-opt"))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

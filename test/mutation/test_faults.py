@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from fa4.mutation import equivalents, faults, ir_faults, machine_code
+from fa4_testing.mutation import equivalents, faults, ir_faults, machine_code
 
 ROOT = Path(__file__).resolve().parents[2]
 

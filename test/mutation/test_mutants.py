@@ -9,9 +9,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from fa4 import gpu
-from fa4.mutation import channel_mutants, equivalents, faults, gradients, mutants, page, suite
-from fa4.mutation.mutants import Outcome, Verdict
+from fa4_testing import gpu
+from fa4_testing.mutation import channel_mutants, equivalents, faults, gradients, mutants, page, suite
+from fa4_testing.mutation.mutants import Outcome, Verdict
 
 
 needs_tools = pytest.mark.skipif(

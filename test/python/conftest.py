@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / folder) for folder in ("python", "test/support", "bench")]
 sys.path.insert(0, str(Path(__file__).parent))
 os.environ.setdefault("FA4_OPT", str(ROOT / "build" / "release" / "bin" / "fa4-opt"))
 # ptxas takes longer than all else: tests that are about it ask for it.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fa4 import reference
-from fa4.cpu import dtype_of
+from fa4_testing.cpu import dtype_of
 from fa4.reference import Mask
 
 

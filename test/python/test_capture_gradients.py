@@ -9,12 +9,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from fa4 import cpu, reference
-from fa4.programs import mods, random_programs
-from fa4.programs.forms import SCORE_MODS
-from fa4.programs.gradient import Gradient
-from fa4.programs.mods import S, capture
-from fa4.programs.program import Sizes
+from fa4 import reference
+from fa4_testing import cpu
+from fa4_testing.programs import mods, random_programs
+from fa4_testing.programs.forms import SCORE_MODS
+from fa4_testing.programs.gradient import Gradient
+from fa4_testing.programs.mods import S, capture
+from fa4_testing.programs.program import Sizes
 from fa4.reference import Mask
 
 CASES = {

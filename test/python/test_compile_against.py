@@ -10,8 +10,9 @@ import sys
 
 import pytest
 
-from fa4 import compile_against, gpu
-from fa4.compile_against import Times
+from fa4_bench import compile_against
+from fa4_testing import gpu
+from fa4_bench.compile_against import Times
 
 pytestmark = pytest.mark.skipif(not gpu.has_tools("fa4-compile"), reason="needs fa4-compile")
 

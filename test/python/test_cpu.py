@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""fa4.cpu: what is passed and returned, and its messages."""
+"""fa4_testing.cpu: what is passed and returned, and its messages."""
 
 import os
 import re
@@ -11,7 +11,8 @@ import pytest
 from heap import leaks
 from ml_dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 
-from fa4 import cpu, gpu, tools
+from fa4 import tools
+from fa4_testing import cpu, gpu
 
 pytestmark = pytest.mark.xdist_group("cpu")
 
@@ -313,7 +314,7 @@ def test_tools_in_path(monkeypatch, tmp_path):
 
 
 def test_the_build_is_found_without_variables(monkeypatch, tmp_path):
-    """fa4.cpu and fa4.gpu find the release build of the checkout alike, and the
+    """fa4_testing.cpu and fa4_testing.gpu find the release build of the checkout alike, and the
     build next to FA4_OPT."""
     for name in ("FA4_OPT", "FA4_COMPILE", "FA4_SIM"):
         monkeypatch.delenv(name, raising=False)

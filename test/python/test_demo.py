@@ -1,13 +1,13 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""python -m fa4.demo: on its examples, on others, and on what it cannot run."""
+"""python -m fa4_testing.demo: on its examples, on others, and on what it cannot run."""
 
 import re
 
 import pytest
 
-from fa4 import demo, gpu
+from fa4_testing import demo, gpu
 
 HALF = "tensor<?x?x?x?xf16>"
 OTHER = f"""
@@ -164,7 +164,7 @@ def test_what_it_cannot_run(text, message, tmp_path, capsys):
     file.write_text(text)
     assert run(file) == 1
     said = capsys.readouterr().err
-    assert re.search(rf"^fa4.demo: {file}: .*{message}", said) and said.count("\n") < 6
+    assert re.search(rf"^fa4_testing.demo: {file}: .*{message}", said) and said.count("\n") < 6
 
 
 def test_bad_command_lines(tmp_path, capsys):

@@ -8,12 +8,13 @@ know no derivative."""
 import numpy as np
 import pytest
 
-from fa4 import gpu, reference
-from fa4.programs.forms import SCORE_MODS, distance
-from fa4.programs.gradient import Gradient
-from fa4.programs.mods import S, f32
-from fa4.programs.program import Sizes
-from fa4.programs.random_programs import Grammar, draw_score
+from fa4 import reference
+from fa4_testing import gpu
+from fa4_testing.programs.forms import SCORE_MODS, distance
+from fa4_testing.programs.gradient import Gradient
+from fa4_testing.programs.mods import S, f32
+from fa4_testing.programs.program import Sizes
+from fa4_testing.programs.random_programs import Grammar, draw_score
 from fa4.reference import Mask
 
 pytestmark = pytest.mark.skipif(not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-compile and fa4-sim")

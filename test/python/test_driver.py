@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fa4 import gpu, sim, tools
+from fa4 import sim, tools
+from fa4_testing import gpu
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = Path(os.environ["FA4_OPT"]).resolve().parents[1] / "lib" / "fa4-driver"

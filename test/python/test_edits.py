@@ -11,10 +11,10 @@ import re
 from pathlib import Path
 
 import pytest
-from fa4 import gpu
-from fa4.edits import draw, generic, interpreter, suite
-from fa4.edits.suite import WrongError
-from fa4.programs.program import Sizes
+from fa4_testing import gpu
+from fa4_testing.edits import draw, generic, interpreter, suite
+from fa4_testing.edits.suite import WrongError
+from fa4_testing.programs.program import Sizes
 
 pytestmark = [
     pytest.mark.skipif(not gpu.has_tools("fa4-compile", "fa4-opt", "fa4-sim"), reason="needs the tools"),

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fa4 import gpu
-from fa4.timing import __main__ as timing
-from fa4.timing import effect_launches, effects, published, softness, versus
-from fa4.timing.effects import Row
+from fa4_testing import gpu
+from fa4_bench.timing import __main__ as timing
+from fa4_bench.timing import effect_launches, effects, published, softness, versus
+from fa4_bench.timing.effects import Row
 
 PTX = """	setmaxnreg.dec.sync.aligned.u32 	64;
 	setmaxnreg.inc.sync.aligned.u32 	184;

@@ -8,7 +8,7 @@ import sys
 import zipfile
 
 import pytest
-from fa4.embed import __main__ as embed
+from fa4_bench.embed import __main__ as embed
 
 
 def run(monkeypatch, capsys):

@@ -10,8 +10,8 @@ import pytest
 
 import fa4
 from fa4 import _library
-from fa4.programs.forms import SCORE_MODS
-from fa4.programs.gradient import Gradient
+from fa4_testing.programs.forms import SCORE_MODS
+from fa4_testing.programs.gradient import Gradient
 
 try:
     _library.find("libfa4.so", "FA4_LIBRARY")

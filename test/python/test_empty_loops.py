@@ -11,7 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from fa4 import gpu
+from fa4_testing import gpu
 
 pytestmark = pytest.mark.skipif(
     not gpu.has_tools("fa4-compile", "fa4-sim"), reason="needs fa4-compile and fa4-sim"

@@ -20,7 +20,7 @@ import re
 import numpy as np
 import pytest
 
-from fa4 import gpu
+from fa4_testing import gpu
 
 DEGREES = range(1, 7)
 # Chebyshev's points, denser towards the ends, where extrema are. The error is 0 at 0.

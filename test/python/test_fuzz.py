@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from fa4 import fuzz
-from fa4.cpu import ToolNotFoundError
-from fa4.gpu import find_tool
+from fa4_testing import fuzz
+from fa4_testing.cpu import ToolNotFoundError
+from fa4_testing.gpu import find_tool
 
 
 def replay_tool(target):

@@ -1,13 +1,13 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""fa4.gpu writes its files beside those that are in a folder, and removes none
+"""fa4_testing.gpu writes its files beside those that are in a folder, and removes none
 that are not its own."""
 
 import pytest
 
-from fa4 import gpu
-from fa4.cpu import CompileError
+from fa4_testing import gpu
+from fa4_testing.cpu import CompileError
 
 pytestmark = pytest.mark.skipif(
     not gpu.has_tools("fa4-compile"), reason="needs fa4-compile"

@@ -12,13 +12,14 @@ import re
 import numpy as np
 import pytest
 
-from fa4 import gpu, gradient_grid, head_dims
-from fa4.cpu import CompileError
-from fa4.programs import mods, random_programs
-from fa4.programs.forms import ALL, BR, MASK_MODS, SCORE_MODS, TL
-from fa4.programs.gradient import Gradient
-from fa4.programs.mods import I, J, S, capture, f32
-from fa4.programs.program import Sizes
+from fa4_bench import gradient_grid
+from fa4_testing import gpu, head_dims
+from fa4_testing.cpu import CompileError
+from fa4_testing.programs import mods, random_programs
+from fa4_testing.programs.forms import ALL, BR, MASK_MODS, SCORE_MODS, TL
+from fa4_testing.programs.gradient import Gradient
+from fa4_testing.programs.mods import I, J, S, capture, f32
+from fa4_testing.programs.program import Sizes
 from fa4.reference import Mask
 
 pytestmark = pytest.mark.skipif(

@@ -7,8 +7,9 @@ import itertools
 
 import pytest
 
-from fa4 import gpu, gradient_forms, head_dims
-from fa4.gradient_grid import MASKS
+from fa4_bench import gradient_forms
+from fa4_testing import gpu, head_dims
+from fa4_bench.gradient_grid import MASKS
 
 
 def test_forms():

@@ -15,8 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fa4 import gpu, grid, grid_run, reference, results, revision
-from fa4.cpu import CompileError
+from fa4 import reference
+from fa4_bench import grid_run
+from fa4_testing import gpu, grid, results, revision
+from fa4_testing.cpu import CompileError
 
 NAIVE = Path(__file__).parent / "Inputs" / "naive_compile.py"
 FULL, QUICK = grid.full_cases(), grid.quick_cases()

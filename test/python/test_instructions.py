@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from fa4 import tools
-from fa4.instructions import case, cases, cluster, matrix, simulate, wgmma
+from fa4_bench.instructions import case, cases, cluster, matrix, simulate, wgmma
 
 needs_simulator = pytest.mark.skipif(not tools.has_tools("fa4-sim"), reason="needs fa4-sim")
 CROSS_SECTION = cases()

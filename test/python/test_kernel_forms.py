@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pytest
 
-from fa4 import gpu
-from fa4.programs.forms import CASES, DEFAULT, NEAR, TL
-from fa4.programs.mods import S, capture
-from fa4.programs.program import Failed, Program, Sizes, run
+from fa4_testing import gpu
+from fa4_testing.programs.forms import CASES, DEFAULT, NEAR, TL
+from fa4_testing.programs.mods import S, capture
+from fa4_testing.programs.program import Failed, Program, Sizes, run
 from fa4.reference import Mask
 
 MANY = bool(os.environ.get("FA4_MANY"))

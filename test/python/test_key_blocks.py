@@ -6,9 +6,9 @@ others than the rows of an MMA, and the kernels of all of them are right."""
 
 import pytest
 
-from fa4 import gpu
-from fa4.programs.forms import DEFAULT
-from fa4.programs.program import Program, run
+from fa4_testing import gpu
+from fa4_testing.programs.forms import DEFAULT
+from fa4_testing.programs.program import Program, run
 from fa4.reference import Mask
 
 pytestmark = pytest.mark.skipif(

@@ -10,7 +10,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from fa4 import gpu
+from fa4_testing import gpu
 
 pytestmark = pytest.mark.skipif(
     not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-compile and fa4-sim"
@@ -145,7 +145,7 @@ def test_what_is_wrong_in_empty_is_said(kernels, tmp_path):
 
 
 def test_python_says_the_same(kernels):
-    """fa4.gpu launches through fa4-sim."""
+    """fa4_testing.gpu launches through fa4-sim."""
     q = np.ones((1, 128, 3, 64), gpu.DTYPES["bf16"])
     k = np.ones((1, 128, 2, 64), gpu.DTYPES["bf16"])
     with pytest.raises(gpu.SimulationError, match="query heads, Hq, must be a multiple"):

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from fa4 import gpu
+from fa4_testing import gpu
 
 ROOT = gpu.ROOT
 EXAMPLES = ROOT / "docs" / "examples"

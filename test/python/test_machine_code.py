@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What counts as lost in machine code: on listings as nvdisasm prints them."""
 
-from fa4 import sass
-from fa4.mutation.machine_code import synchronisation
+from fa4_testing import sass
+from fa4_testing.mutation.machine_code import synchronisation
 
 READY = 0x000E220000000000  # Results on scoreboard 0.
 NOTHING = 0x000FC00000000000  # Neither a scoreboard nor a wait.

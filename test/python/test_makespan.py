@@ -10,9 +10,10 @@ import json
 import numpy as np
 import pytest
 
-from fa4 import gpu, makespan, makespan_run
-from fa4.makespan import Costs, Order, TileKernel, UnsupportedKernelError, simulate
-from fa4.programs.program import Program, Sizes, compare
+from fa4_bench import makespan, makespan_run
+from fa4_testing import gpu
+from fa4_bench.makespan import Costs, Order, TileKernel, UnsupportedKernelError, simulate
+from fa4_testing.programs.program import Program, Sizes, compare
 from fa4.reference import Mask
 
 needs_compiler = pytest.mark.skipif(not gpu.has_tools("fa4-compile", "fa4-opt"), reason="needs fa4-compile and fa4-opt")

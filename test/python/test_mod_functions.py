@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fa4
-from fa4 import gpu
+from fa4_testing import gpu
 
 pytestmark = pytest.mark.skipif(not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-compile and fa4-sim")
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fa4.gpu import ROOT
+from fa4_testing.gpu import ROOT
 
 FA4_OPT = os.environ["FA4_OPT"]
 

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from fa4 import gpu
+from fa4_testing import gpu
 
 TOOLS = ("fa4-opt", "fa4-compile", "fa4-sim", "fa4-mutate", "fa4-reduce", "fa4-lsp-server")
 pytestmark = pytest.mark.skipif(not gpu.has_tools(*TOOLS), reason="needs fa4's tools")

@@ -315,17 +315,10 @@ def test_tools_are_not_those_of_the_folder_one_stands_in(tmp_path, monkeypatch, 
     assert found is None or os.path.isabs(found) and not found.startswith(str(tmp_path))
 
 
-def test_modules_of_the_wheel_import_no_others():
-    """setup.py lists them; what one of them imports is one of them."""
-    listed = re.search(r"^MODULES = \{(.*?)\}", (PACKAGE.parents[1] / "setup.py").read_text(), re.MULTILINE | re.DOTALL)[1]
-    modules = set(re.findall(r'"(\w+)"', listed))
-    everything = {path.stem for path in PACKAGE.glob("*.py")}
-    for module in modules:
-        text = (PACKAGE / f"{module}.py").read_text()
-        names = set(re.findall(r"^\s*from fa4\.(\w+) import", text, re.MULTILINE))
-        for line in re.findall(r"^\s*from fa4 import (.*)$", text, re.MULTILINE):
-            names |= {name.split(" as ")[0].strip() for name in line.split(",")}
-        assert names & everything <= modules, module
+def test_package_imports_no_scaffolding():
+    """What users import stands alone: no module of fa4 imports what only tests or benchmarks share."""
+    for path in PACKAGE.rglob("*.py"):
+        assert not re.search(r"^\s*(from|import) fa4_(testing|bench)\b", path.read_text(), re.MULTILINE), path
 
 
 # ---------------------------------------------------------------------------

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import fa4
-from fa4 import _library, cpu, kernel
+from fa4 import _library, kernel
+from fa4_testing import cpu
 
 try:
     _library.find()

@@ -12,10 +12,10 @@ import pytest
 from test_gradient import CASES as GRADIENT_CASES
 from test_gradient import IN_TURN
 
-from fa4 import gpu, passes
-from fa4.programs import forms
-from fa4.programs.flaws import refusal
-from fa4.programs.program import Program, Sizes, run
+from fa4_testing import gpu, passes
+from fa4_testing.programs import forms
+from fa4_testing.programs.flaws import refusal
+from fa4_testing.programs.program import Program, Sizes, run
 
 pytestmark = pytest.mark.skipif(
     not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-compile and fa4-sim"

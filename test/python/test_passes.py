@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fa4 import gpu, passes
-from fa4.passes import QUICK, Refused, Subject, Trial
-from fa4.programs.program import Program
+from fa4_testing import gpu, passes
+from fa4_testing.passes import QUICK, Refused, Subject, Trial
+from fa4_testing.programs.program import Program
 
 pytestmark = pytest.mark.skipif(
     not gpu.has_tools("fa4-sim", "fa4-compile", "fa4-opt"),

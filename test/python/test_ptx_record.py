@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from fa4 import gpu, ptx_record
+from fa4_bench import ptx_record
+from fa4_testing import gpu
 
 pytestmark = pytest.mark.skipif(not gpu.has_tools("fa4-compile"), reason="needs fa4-compile")
 

@@ -13,7 +13,7 @@ import sys
 import pytest
 
 import fa4
-from fa4 import gpu
+from fa4_testing import gpu
 
 KERNELS = {
     "forward": (fa4.sdpa(q="B S H 128", k="B S H 128", mask="causal"), "8.8"),

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from fa4 import gpu, grid
-from fa4.cpu import CompileError, ToolNotFoundError
-from fa4.programs.tile_programs import tile_programs
+from fa4_testing import gpu, grid
+from fa4_testing.cpu import CompileError, ToolNotFoundError
+from fa4_testing.programs.tile_programs import tile_programs
 
 try:
     COMPILER = gpu.find_tool("fa4-compile")

@@ -12,7 +12,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from fa4 import cpu, gpu
+from fa4_testing import cpu, gpu
 from fa4.tools import ROOT, find_tool
 
 FORMS = {

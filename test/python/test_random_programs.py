@@ -9,11 +9,11 @@ import subprocess
 import numpy as np
 import pytest
 
-from fa4 import gpu
-from fa4.programs import flaws, mods, random_programs, shrink
-from fa4.programs.gradient import Gradient
-from fa4.programs.mods import I, J, S, capture, f32, i32, index
-from fa4.programs.program import Failed, Program, Sizes
+from fa4_testing import gpu
+from fa4_testing.programs import flaws, mods, random_programs, shrink
+from fa4_testing.programs.gradient import Gradient
+from fa4_testing.programs.mods import I, J, S, capture, f32, i32, index
+from fa4_testing.programs.program import Failed, Program, Sizes
 from fa4.reference import Mask
 
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import fa4
-from fa4 import gpu, region_growth
+from fa4_bench import region_growth
+from fa4_testing import gpu
 
 LIMIT = 120  # seconds
 

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from fa4 import cpu
+from fa4_testing import cpu
 
 pytestmark = pytest.mark.xdist_group("cpu")
 

@@ -5,7 +5,7 @@
 
 import pytest
 
-from fa4 import sass
+from fa4_testing import sass
 
 
 def function(body, name="kernel"):

@@ -11,7 +11,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from fa4 import gpu, sim
+from fa4 import sim
+from fa4_testing import gpu
 
 pytestmark = pytest.mark.skipif(not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-sim")
 
@@ -182,7 +183,7 @@ def test_cluster():
 def test_a_race_is_raised_and_leaves_the_arrays_alone():
     data = np.arange(8, dtype=np.int32)
     racy = PAIR.replace("SYNC", "", 1).replace("SYNC", SYNC)
-    with pytest.raises(sim.LaunchError, match=r"kernel.ptx:\d+: error: .*\[race\]\n  kernel.ptx:\d+: CTA") as raised:
+    with pytest.raises(sim.KernelError, match=r"kernel.ptx:\d+: error: .*\[race\]\n  kernel.ptx:\d+: CTA") as raised:
         sim.launch(racy, 8, 1, 2, args=[data])
     assert [f.kind for f in raised.value.findings] == ["race"] and "ld.shared::cluster" in str(raised.value)
     assert isinstance(raised.value, gpu.SimulationError)
@@ -195,7 +196,7 @@ def test_a_race_is_raised_and_leaves_the_arrays_alone():
 
 def test_out_of_bounds_is_found(xyz):
     x, y, z = xyz
-    with pytest.raises(sim.LaunchError, match=r"past the end of memory\d.*\[.*bounds.*\]"):
+    with pytest.raises(sim.KernelError, match=r"past the end of memory\d.*\[.*bounds.*\]"):
         add(x, y, z, 1.0, 96)
 
 
@@ -255,9 +256,9 @@ WRONG_MAPS = {
     "half": (sim.TensorMap(HALF, (8, 64), shape=(8, 64)), ValueError, "shape and strides of a TensorMap are given both, or neither"),
     "empty": (sim.TensorMap(HALF[:0], (8, 64)), ValueError, "the array of a TensorMap has no elements"),
     "list": (sim.TensorMap([1], (1,)), TypeError, "the array of a TensorMap is a numpy array, not list"),
-    "swizzle": (sim.TensorMap(HALF, (8, 64), "256B"), sim.LaunchError, "unknown swizzle '256B'"),
-    "span": (sim.TensorMap(HALF, (8, 64), "64B"), sim.LaunchError, "over the swizzle's 64 at args[0]"),
-    "type": (sim.TensorMap(HALF, (8, 64), dtype="half"), sim.LaunchError, "unknown dtype 'half'"),
+    "swizzle": (sim.TensorMap(HALF, (8, 64), "256B"), sim.KernelError, "unknown swizzle '256B'"),
+    "span": (sim.TensorMap(HALF, (8, 64), "64B"), sim.KernelError, "over the swizzle's 64 at args[0]"),
+    "type": (sim.TensorMap(HALF, (8, 64), dtype="half"), sim.KernelError, "unknown dtype 'half'"),
 }
 
 
@@ -287,20 +288,20 @@ def test_wrong_launches(tmp_path):
         ({"grid": None}, TypeError, "grid is missing"),
         ({"grid": 0}, ValueError, "grid is one to three numbers from 1, not 0"),
         ({"block": (1, 1, 1, 1)}, ValueError, "block is one to three numbers from 1"),
-        ({"block": 2000}, sim.LaunchError, r"block \(2000,1,1\) is over 1024 threads"),
-        ({"cluster": 3}, sim.LaunchError, r"grid \(8,1,1\) is not a multiple of cluster \(3,1,1\)"),
+        ({"block": 2000}, sim.KernelError, r"block \(2000,1,1\) is over 1024 threads"),
+        ({"cluster": 3}, sim.KernelError, r"grid \(8,1,1\) is not a multiple of cluster \(3,1,1\)"),
         ({"smem": -1}, ValueError, "smem is a number of bytes, not -1"),
-        ({"smem": 1 << 20}, sim.LaunchError, "an SM has 232448"),
+        ({"smem": 1 << 20}, sim.KernelError, "an SM has 232448"),
         ({"seeds": (1, 2, 3)}, ValueError, "seeds is one number, or a first and a last"),
-        ({"allow": "races"}, sim.LaunchError, "--allow: 'races' is no finding"),
+        ({"allow": "races"}, sim.KernelError, "--allow: 'races' is no finding"),
         ({"kernel": "absent.ptx"}, FileNotFoundError, "kernel is neither PTX text nor a file that is there: 'absent.ptx'"),
         ({"kernel": 5}, TypeError, "kernel is PTX text or a path, not int"),
-        ({"kernel": swap.replace("xor.b32", "xor.c32")}, sim.LaunchError, r"^kernel.ptx:10:\d+: .*xor.c32"),
-        ({"kernel": "}\n"}, sim.LaunchError, r"^kernel.ptx:1:1: error"),
+        ({"kernel": swap.replace("xor.b32", "xor.c32")}, sim.KernelError, r"^kernel.ptx:10:\d+: .*xor.c32"),
+        ({"kernel": "}\n"}, sim.KernelError, r"^kernel.ptx:1:1: error"),
     ]:
         with pytest.raises(error, match=message):
             sim.launch(**{"kernel": swap, "grid": 8, "block": 1, "cluster": 2, "args": [data], **keywords})
-    with pytest.raises(sim.LaunchError, match="no result after 0.1 s"):
+    with pytest.raises(sim.KernelError, match="no result after 0.1 s"):
         sim.launch(COUNT, 1, 1, args=[], timeout=0.1)
 
 
@@ -329,7 +330,7 @@ def test_records(tmp_path, xyz):
         ([x], "args of launch-0.json is a dict"),
         ({"x": x[:3]}, r"tensor 'x' has shape \[80\], the array is float32 \[3\]"),
     ]:
-        with pytest.raises((TypeError, ValueError, sim.LaunchError), match=message):
+        with pytest.raises((TypeError, ValueError, sim.KernelError), match=message):
             sim.launch(tmp_path / "launch-0.json", args=args)
 
 

@@ -10,8 +10,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from fa4 import gpu
-from fa4.programs import tile_programs
+from fa4_testing import gpu
+from fa4_testing.programs import tile_programs
 
 pytestmark = pytest.mark.skipif(
     not gpu.has_tools("fa4-compile"), reason="needs fa4-compile"

@@ -12,12 +12,13 @@ import subprocess
 
 import pytest
 
-from fa4 import results, tools
-from fa4.instructions import simulate
-from fa4.timing import __main__ as timing
-from fa4.timing import model, peers, replay, tables
-from fa4.timing.kernel import PASSES, measure
-from fa4.timing.micro import FAMILIES, micros
+from fa4 import tools
+from fa4_testing import results
+from fa4_bench.instructions import simulate
+from fa4_bench.timing import __main__ as timing
+from fa4_bench.timing import model, peers, replay, tables
+from fa4_bench.timing.kernel import PASSES, measure
+from fa4_bench.timing.micro import FAMILIES, micros
 
 needs_simulator = pytest.mark.skipif(not tools.has_tools("fa4-sim"), reason="needs fa4-sim")
 

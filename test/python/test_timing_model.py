@@ -10,9 +10,10 @@ import subprocess
 import numpy as np
 import pytest
 
-from fa4 import gpu, tools
-from fa4.timing import __main__ as timing
-from fa4.timing.micro import micros
+from fa4 import tools
+from fa4_testing import gpu
+from fa4_bench.timing import __main__ as timing
+from fa4_bench.timing.micro import micros
 
 pytestmark = pytest.mark.skipif(not tools.has_tools("fa4-sim"), reason="needs fa4-sim")
 
@@ -44,7 +45,7 @@ PASSES = (8, 24)
 
 
 def modelled(micro, folder):
-    """Cycles of an operation, as fa4.timing.kernel.measure has it from a card."""
+    """Cycles of an operation, as fa4_bench.timing.kernel.measure has it from a card."""
     (folder / "k.ptx").write_text(micro.ptx)
     times = []
     for passes in PASSES:

@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The picture of a steady state (fa4.timing.picture), drawn from a trace that is written down here: a warp adds for 300 of 500 clocks, and a
+"""The picture of a steady state (fa4_bench.timing.picture), drawn from a trace that is written down here: a warp adds for 300 of 500 clocks, and a
 product takes the other 200."""
 
 import json
@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from fa4 import tools
-from fa4.timing import picture
+from fa4_bench.timing import picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 

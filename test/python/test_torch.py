@@ -4,8 +4,10 @@
 """fa4.torch, where torch is: on tensors of the CPU, by the simulator."""
 
 import math
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -137,6 +139,7 @@ def test_an_exported_program_runs_in_another_process(tmp_path):
     torch.export.save(program, tmp_path / "program.pt2")
     torch.save(tensors, tmp_path / "tensors.pt")
     text = "import torch, fa4.torch; p = torch.export.load('program.pt2').module(); torch.save(p(*torch.load('tensors.pt')), 'out.pt')"
-    done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True)
+    env = {**os.environ, "PYTHONPATH": str(Path(fa4.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert torch.equal(torch.load(tmp_path / "out.pt"), Model()(*tensors))

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from fa4 import gpu
-from fa4.timing import published, versus
-from fa4.timing.shapes import SHAPES, Shape, choose
+from fa4_testing import gpu
+from fa4_bench.timing import published, versus
+from fa4_bench.timing.shapes import SHAPES, Shape, choose
 
 CAUSAL = Shape(64, "causal", 4096)
 

@@ -5,11 +5,11 @@
 
 import pytest
 
-from fa4 import sass
-from fa4.timing import versus, versus_gradient
-from fa4.timing.shapes import GRADIENTS, SOFTCAPS, GradientShape, choose
+from fa4_testing import sass
+from fa4_bench.timing import versus, versus_gradient
+from fa4_bench.timing.shapes import GRADIENTS, SOFTCAPS, GradientShape, choose
 from fa4.tools import ROOT
-from fa4.timing.versus_gradient import Times
+from fa4_bench.timing.versus_gradient import Times
 
 PAIRED = GradientShape(128, "causal", 4096)
 

@@ -68,9 +68,9 @@ def settings(tmp_path):
 
 def test_contents(wheel):
     names = [name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("fa4/")]
-    modules = re.search(r"^MODULES = \{(.*?)\}", (ROOT / "setup.py").read_text(), re.MULTILINE | re.DOTALL)[1]
-    assert {Path(name).stem for name in names if name.endswith(".py")} == set(re.findall(r'"(\w+)"', modules))
-    assert {"fa4/py.typed", "fa4/__init__.pyi", "fa4/lib/libfa4.so", "fa4/lib/libfa4_runtime.so"} <= set(names)
+    modules = {str(path.relative_to(ROOT / "python")) for path in (ROOT / "python" / "fa4").rglob("*.py")}
+    assert {name for name in names if name.endswith(".py")} == modules
+    assert {"fa4/py.typed", "fa4/__init__.pyi", "fa4/lib/libfa4.so", "fa4/lib/libfa4_runtime.so", "fa4/lib/fa4-sim"} <= set(names)
     assert re.fullmatch(r"fa4-[\d.]+-py3-none-manylinux_\d+_\d+_\w+\.whl", wheel.name)
 
 
@@ -97,6 +97,16 @@ def test_commands(environment, tmp_path):
     env = settings(tmp_path)
     assert "LLVM 22" in run(environment, "-m", "fa4", "version", cwd=tmp_path, env=env)
     assert "0 entries" in run(environment, "-m", "fa4", "cache", cwd=tmp_path, env=env)
+
+
+def test_simulates_ptx(environment, tmp_path):
+    """The example of docs/simulator-launch.md runs: fa4.sim finds the wheel's own simulator."""
+    (tool,) = environment.parents[1].glob("lib/python3*/site-packages/fa4/lib/fa4-sim")
+    tool.chmod(0o755)  # pip does this; a zip file has no rights of its own.
+    (block, *_) = [b for b in fa4docs.blocks(ROOT / "docs" / "simulator-launch.md") if "sim.launch" in b.text]
+    code = block.text[block.text.index("<<'END'\n") + len("<<'END'\n") : block.text.index("\nEND")]
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    assert run(environment, "-c", code, cwd=tmp_path, env=settings(tmp_path))
 
 
 def test_modules_import_without_the_checkout(environment, tmp_path):

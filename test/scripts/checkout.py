@@ -70,7 +70,7 @@ PYTHON = r"""
 case $* in
 --version) echo "Python 3.11.2" ;;
 "-m pip --version" | "-m pip install"*) ;;
-"-m fa4.demo"*) echo "demo says: ${*:3}" ;;
+"-m fa4_testing.demo"*) echo "demo says: ${*:3}" ;;
 *) exit 1 ;;
 esac"""
 

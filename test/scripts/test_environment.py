@@ -58,7 +58,8 @@ HOSTILE = {
 def test_variables_for_other_work_reach_nothing(checkout):
     status, output = checkout.run(env=HOSTILE)
     assert status == 0, output
-    ours = {"PYTHONPATH": str(checkout.root / "python"), "PIP_USER": "0"}
+    packages = ":".join(str(checkout.root / folder) for folder in ("python", "test/support", "bench"))
+    ours = {"PYTHONPATH": packages, "PIP_USER": "0"}
     for command in ("cmake", "python"):
         seen = checkout.environment(command)
         for name, value in HOSTILE.items():

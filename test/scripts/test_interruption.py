@@ -39,7 +39,7 @@ def prepare(checkout, step):
     python.write_text(
         python.read_text().replace("hang-$name", "hang-${2-}").replace("$name $*", "$name $*", 1)
     )
-    checkout.hang("fa4.demo")
+    checkout.hang("fa4_testing.demo")
 
 
 def end(checkout, signal_number, step):

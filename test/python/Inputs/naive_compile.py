@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Takes what fa4-compile takes, for the ops of fa4.gpu, and writes a slow
+"""Takes what fa4-compile takes, for the ops of fa4_testing.gpu, and writes a slow
 kernel: the tests of the correctness grid need kernels that are right, and some
 that are wrong (NAIVE_MISTAKE names one of naive_attention.c's)."""
 

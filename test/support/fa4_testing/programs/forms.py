@@ -1,0 +1,161 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Forms of `attn.sdpa` that the support matrix says yes to, by name, as changes of
+DEFAULT: score and mask regions, bands, layouts, head dims, lengths, options.
+
+    program = Program(**(DEFAULT | CASES["score-softcap"]))
+"""
+
+import numpy as np
+
+from fa4_testing import gpu
+from fa4_testing.programs.mods import B, H, I, J, S, capture, capture_of_head, f32, i32, index
+from fa4_testing.programs.program import Sizes
+from fa4.reference import Mask
+
+TL, BR = "top_left", "bottom_right"
+ALL = frozenset(["B", "Sq", "Sk", "Hq", "Hkv"])
+
+
+def distance(scale=0.1):
+    """scale * (j - i)"""
+    return ("arith.mulf", ("sitofp", ("to_i32", ("arith.subi", J, I))), scale)
+
+
+def capped(x, cap):
+    return ("arith.mulf", ("math.tanh", ("arith.divf", x, cap)), cap)
+
+
+NEVER = ("cmpi", "slt", I, I)
+ODD_KEYS = ("cmpi", "eq", ("arith.remui", J, index(2)), index(1))
+BLOCK = capture(0, "i32")
+SAME_BLOCK = ("cmpi", "eq", ("arith.divui", ("to_i32", I), BLOCK), ("arith.divui", ("to_i32", J), BLOCK))
+CAUSAL = ("cmpi", "sle", J, I)
+PREFIX = ("arith.ori", CAUSAL, ("cmpi", "slt", J, capture(0, "index")))
+NEAR = ("arith.andi", ("cmpi", "sle", ("arith.subi", I, J), index(30)), ("cmpi", "sle", ("arith.subi", J, I), index(9)))
+
+SCORE_MODS = {
+    "softcap": dict(score=capped(S, capture(0, "f32")), captures=(("f32", 1.5),)),
+    "alibi": dict(score=("arith.addf", S, ("arith.mulf", distance(f32(0.05)), ("sitofp", ("to_i32", ("arith.addi", H, index(1))))))),
+    "scaled by a capture": dict(score=("arith.mulf", S, capture(1, "f32")), captures=(("i32", 3), ("f32", -1.25))),
+    "relu": dict(score=("arith.maximumf", S, f32(0))),
+    "exp": dict(score=("math.exp", ("math.tanh", S))),
+    "logarithm": dict(score=("math.log", ("arith.addf", ("math.absf", S), f32(1)))),
+    "copysign": dict(score=("math.copysign", S, ("sitofp", ("arith.subi", ("to_i32", J), i32(20))))),
+    "square": dict(score=("math.fma", S, S, f32(0.5))),
+    "by batch and head": dict(score=("arith.mulf", S, ("sitofp", ("to_i32", ("arith.addi", B, H))))),
+    "hides keys": dict(score=("select", ODD_KEYS, f32(-np.inf), S)),
+    "hides all": dict(score=("select", ("cmpi", "ult", I, index(40)), f32(-np.inf), S)),
+    "constant": dict(score=f32(0.75)),
+    "a capture": dict(score=capture(0, "f32"), captures=(("f32", 2.0),)),
+    "of the key only": dict(score=("sitofp", ("to_i32", ("arith.remui", J, index(5))))),
+    "slopes": dict(score=("arith.addf", S, ("arith.mulf", capture_of_head(0, "f32"), distance(f32(0.05)))), captures=(("memref<?xf32>", (0.9, -0.4)),)),
+    "caps": dict(score=capped(S, capture_of_head(1, "f32")), captures=(("f32", 1.0), ("memref<?xf32>", (1.5, 4.0)))),
+    "narrow": dict(score=("arith.addf", S, ("bf16", distance(f32(1 / 64))))),
+}  # fmt: skip
+MASK_MODS = {
+    "causal": dict(visible=CAUSAL),
+    "blocks": dict(visible=SAME_BLOCK, captures=(("i32", 48),)),
+    "prefix": dict(visible=PREFIX, captures=(("index", 70),)),
+    "sliding": dict(visible=NEAR),
+    "sliding and causal": dict(visible=NEAR, mask=Mask.causal(TL)),
+    "nothing": dict(visible=NEVER),
+    "by a capture": dict(visible=("cmpi", "eq", capture(0, "i32"), capture(1, "i32")), captures=(("i32", 1), ("i32", 1))),
+    "windows": dict(visible=("cmpi", "sle", ("arith.subi", ("to_i32", I), ("to_i32", J)), capture_of_head(0, "i32")), captures=(("memref<?xi32>", (3, 40)),)),
+    "of the head": dict(visible=("cmpi", "ne", H, index(1))),
+    "some rows": dict(visible=("cmpi", "ne", ("arith.remui", I, index(3)), index(0))),
+    "uniform": dict(visible=("select", ("cmpi", "ult", B, J), ("cmpi", "sge", H, B), NEVER)),
+    "with score_mod": dict(visible=NEAR, score=capped(S, f32(3)), mask=Mask(BR, 100, None)),
+}  # fmt: skip
+# Bounds that mean "none": differences with them do not have 32 bits.
+FARTHEST = {"most": 2**31 - 1, "least": -(2**31)}
+FAR = {
+    f"{name} {predicate} {kind}": dict(visible=("cmpi", predicate, J, bound), captures=captures)
+    for name, value in FARTHEST.items()
+    for predicate in ("slt", "sge", "sgt")
+    for kind, bound, captures in (
+        ("captured", capture(0, "index"), (("index", value),)),
+        ("constant", index(value), ()),
+    )
+}
+BANDS = {
+    "left, top left": Mask(TL, 20, None), "left, bottom right": Mask(BR, 20, None),
+    "right, top left": Mask(TL, None, 30), "right, bottom right": Mask(BR, None, 30),
+    "both, top left": Mask(TL, 63, 5), "both, bottom right": Mask(BR, 5, 64),
+    "negative left": Mask(TL, -10, 40), "negative right": Mask(BR, 200, -3),
+    "one key": Mask(BR, 0, 0), "causal window": Mask.causal(BR, 100),
+    "above": Mask(TL, -128, None), "below": Mask(BR, None, -129),
+}  # fmt: skip
+SCALES = {"zero": 0.0, "negative": -0.2, "explicit": 0.07, "large": 3.0, "tiny": 1e-6}
+LAYOUTS = {
+    "sbhd": dict(layout="sbhd"),
+    "sbhd static": dict(layout="sbhd", static=ALL),
+    "odd static sizes": dict(static=ALL, sizes=Sizes(1, 77, 201, 3, 1)),
+    "static keys": dict(static=frozenset(["Sk"]), sizes=Sizes(2, 130, 90, 1, 2)),
+    "static queries": dict(static=frozenset(["Sq"]), sizes=Sizes(1, 100, 150, 1, 2)),
+    "one static block": dict(static=ALL, sizes=Sizes(1, 300, 128, 1, 1), head_dim=128),
+    "one static block, causal": dict(static=ALL, sizes=Sizes(1, 200, 128, 1, 1), mask=Mask.causal(BR)),
+    "static strides": dict(static=ALL, strided=(("q", "static"), ("v", "static"), ("out", "static"), ("lse", "static"))),
+    "dynamic strides": dict(strided=(("q", "dynamic"), ("k", "dynamic"), ("v", "dynamic"), ("out", "dynamic"), ("lse", "dynamic"))),
+    "strided bhsd": dict(layout="bhsd", strided=(("k", "dynamic"), ("out", "dynamic"))),
+    "no lse": dict(lse=False),
+    "tensors": dict(kind="tensor"),
+    "static tensors": dict(kind="tensor", static=ALL, lse=False),
+}  # fmt: skip
+HEADS = {
+    "hd 32": dict(head_dim=32), "hd 96": dict(head_dim=96), "hd 128": dict(head_dim=128),
+    "hd 32, f16, causal": dict(head_dim=32, dtype="f16", mask=Mask.causal(BR)),
+    "hd 96, f16, causal": dict(head_dim=96, dtype="f16", mask=Mask.causal(TL)),
+    "hd 96, static block": dict(head_dim=96, static=ALL, sizes=Sizes(1, 300, 100, 1, 1)),
+    **{f"groups of {n}": dict(sizes=Sizes(1, 65, 130, 1, n)) for n in (3, 5, 8)},
+    "two groups": dict(sizes=Sizes(3, 20, 30, 2, 3)),
+}  # fmt: skip
+LENGTHS = {
+    "one query": dict(sizes=Sizes(2, 1, 200, 1, 2)),
+    "one key": dict(sizes=Sizes(2, 200, 1, 1, 2)),
+    "one of both": dict(sizes=Sizes(1, 1, 1)),
+    "more queries": dict(sizes=Sizes(1, 300, 20), mask=Mask.causal(BR)),
+    "more keys": dict(sizes=Sizes(1, 20, 390), mask=Mask.causal(BR)),
+    "more keys, top left": dict(sizes=Sizes(1, 20, 390), mask=Mask.causal(TL)),
+    "one query, causal": dict(sizes=Sizes(1, 1, 300), mask=Mask.causal(TL)),
+}  # fmt: skip
+OPTIONS = {
+    "rescaled always": dict(options=("--rescale-threshold=0",), inputs="rising"),
+    "rescaled late": dict(options=("--rescale-threshold=12",), inputs="rising"),
+    "whole arrival": dict(options=("--split-arrival=false",)),
+    "products ahead": dict(options=("--mmas-ahead",), mask=Mask(BR, 60, 10)),
+    "products ahead, whole arrival": dict(options=("--mmas-ahead", "--split-arrival=false"), mask=Mask.causal(BR)),
+    "no polynomial": dict(options=("--exp-fraction=0",)),
+    "half polynomial": dict(options=("--exp-fraction=0.5",), mask=Mask(BR, 60, 10)),
+    "sm_103a": dict(chip="sm_103a", mask=Mask(TL, 60, 30)),
+    "sm_103a, softcap": dict(chip="sm_103a", score=capped(S, f32(2))),
+}  # fmt: skip
+# Several work tiles a CTA, of different lengths: 2 x 2 x 2 on 3 SMs. (With head dim
+# 128 and clc, ptxas 13.0 spills one to five registers of the correction role, once a
+# tile; 13.5 does not. The grid has these kernels.)
+SCHEDULES = {
+    f"{schedule}, {name}": dict(options=(f"--schedule={schedule}",), sizes=Sizes(2, 300, 200, 1, 2)) | form
+    for schedule in gpu.SCHEDULES if schedule != "grid"
+    for name, form in {
+        "full": {}, "causal": dict(mask=Mask.causal(BR)), "window": dict(mask=Mask(TL, 63, 5), dtype="f16"),
+        "hd 128": dict(head_dim=128), "hd 128, causal": dict(head_dim=128, mask=Mask.causal(TL)),
+        "one block": dict(sizes=Sizes(2, 300, 128, 1, 2), static=ALL), "softcap": SCORE_MODS["softcap"],
+    }.items()
+    if not (schedule == "clc" and name.startswith("hd 128"))
+}
+INPUTS = {
+    name: dict(inputs=name, mask=Mask.causal(BR)) for name in ("large", "constant", "rising", "falling")
+} | {
+    "huge scores": dict(inputs="large", scale=20.0),
+    "huge, negative scale": dict(inputs="large", scale=-20.0),
+    "huge, masked": dict(inputs="large", visible=NEAR, scale=5.0),
+    "rising, f16": dict(inputs="rising", dtype="f16", sizes=Sizes(1, 130, 390)),
+}  # fmt: skip
+
+TABLES = dict(score=SCORE_MODS, mask=MASK_MODS, far=FAR, band=BANDS, layout=LAYOUTS, heads=HEADS,
+              lengths=LENGTHS, options=OPTIONS, inputs=INPUTS, schedule=SCHEDULES)  # fmt: skip
+TABLES["band"] = {name: dict(mask=mask) for name, mask in BANDS.items()}
+CASES = {f"{table}-{name}": form for table, forms in TABLES.items() for name, form in forms.items()}
+CASES |= {f"scale-{name}": dict(scale=scale) for name, scale in SCALES.items()}
+DEFAULT = dict(sizes=Sizes(1, 140, 150, 1, 2))

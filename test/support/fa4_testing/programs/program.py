@@ -1,0 +1,362 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A call of `attn.sdpa` in any form that has a kernel, from its text to the
+comparison of what the simulator wrote with float64.
+
+    program = Program(head_dim=64, sizes=Sizes(2, 5, 300, 4, 2), mask=Mask.causal("top_left"))
+    outcome = run(program, Path("out"))        # compiled, simulated, compared
+"""
+
+import json
+import os
+import subprocess
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from fa4 import reference
+from fa4_testing import gpu, grid
+from fa4_testing.programs import mods
+from fa4.reference import Mask
+
+
+class Sizes(NamedTuple):
+    """The sizes of one call. There are `group` times as many heads of q as of k and v.
+    """
+
+    b: int = 1
+    sq: int = 64
+    sk: int = 64
+    hkv: int = 1
+    group: int = 1
+
+    @property
+    def hq(self):
+        return self.hkv * self.group
+
+    def shape(self, letters, head_dim, head_dim_v):
+        """The shape that letters of `letters_of` stand for."""
+        values = {"B": self.b, "Sq": self.sq, "Sk": self.sk, "Hq": self.hq, "Hkv": self.hkv}
+        values |= {"D": head_dim, "Dv": head_dim_v}
+        return tuple(values[letter] for letter in letters)
+
+
+# Operands and results with a number for each row of queries, for each head of queries, and with a row for each
+# key. All others have a row for each query.
+ROWS, HEADS, KEYS = ("lse", "dlse"), ("sinks", "dsinks"), ("k", "v", "dk", "dv")
+# Those with rows of the head dim of v.
+VALUES = ("v", "out", "dout", "dv")
+
+
+def letters_of(operand, layout):
+    """Of each dim of an operand or a result, the size: B, Sq, Sk, Hq, Hkv, D or Dv."""
+    if operand in ROWS:
+        return ["B", "Hq", "Sq"]
+    if operand in HEADS or operand.startswith("dcapture"):
+        return ["Hq"]
+    seq, head = ("Sk", "Hkv") if operand in KEYS else ("Sq", "Hq")
+    names = {"b": "B", "s": seq, "h": head, "d": "Dv" if operand in VALUES else "D"}
+    return [names[letter] for letter in layout]
+
+
+def clauses_of(layout, mask, scale):
+    """The clauses of the forward op and of the gradient that say the form, as text."""
+    text = f"layout<{layout}>"
+    if mask:
+        words = ["causal"] if mask.right == 0 else ["window"]
+        words += [] if mask.left is None else [f"left = {mask.left}"]
+        if mask.right not in (None, 0):
+            words.append(f"right = {mask.right}")
+        text += f" mask<{', '.join(words)}, {mask.alignment}>"
+    if scale is not None:
+        text += f" scale({np.float32(scale):.9e})"
+    return text
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of the forward op or of the gradient, and a call. All is static and contiguous, or
+    dynamic, as `static` and `strided` say: letters B, Sq, Sk, Hq, Hkv of the sizes that
+    are static; data operand -> "static" or "dynamic" strides, which leave gaps."""
+
+    head_dim: int = 64
+    head_dim_v: int | None = None  # As head_dim.
+    dtype: str = "bf16"
+    layout: str = "bshd"
+    sizes: Sizes = Sizes()
+    mask: Mask | None = None
+    scale: float | None = None
+    score: tuple | None = None
+    visible: tuple | None = None
+    captures: tuple = ()  # (type, value); of a memref with a number for each query head, a tuple
+    kind: str = "memref"  # or "tensor"
+    static: frozenset = frozenset()
+    strided: tuple = ()  # (operand, kind)
+    chip: str = "sm_100a"
+    options: tuple = ()
+
+    # -- Types ---------------------------------------------------------------
+
+    def letters(self, operand):
+        return letters_of(operand, self.layout)
+
+    def shape(self, operand):
+        return self.sizes.shape(self.letters(operand), self.head_dim, self.head_dim_v or self.head_dim)
+
+    def strides(self, operand):
+        """In elements, with gaps of 8 elements (16 bytes) between rows, and of
+        a row between those: None where the operand is contiguous."""
+        if operand not in dict(self.strided):
+            return None
+        stride, strides = 1, []
+        for size in reversed(self.shape(operand)):
+            strides.insert(0, stride)
+            stride = (stride * size + 15) // 8 * 8
+        return strides
+
+    def element(self, operand):
+        return "f32" if operand in ROWS else self.dtype
+
+    def type(self, operand):
+        element = self.element(operand)
+        dims = "".join(
+            f"{size}x" if letter in ("D", "Dv") or letter in self.static else "?x"
+            for letter, size in zip(self.letters(operand), self.shape(operand))
+        )
+        layout = ""
+        if strides := self.strides(operand):
+            if dict(self.strided)[operand] == "dynamic":
+                strides = ["?"] * (len(strides) - 1) + [1]
+            layout = f", strided<[{', '.join(map(str, strides))}]>"
+        return f"{self.kind}<{dims}{element}{layout}>"
+
+    # -- Text ----------------------------------------------------------------
+
+    def captures_clause(self):
+        if not self.captures:
+            return ""
+        names = ", ".join(f"%c{n}" for n in range(len(self.captures)))
+        types = ", ".join(type for type, _ in self.captures)
+        return f" captures({names} : {types})"
+
+    def regions(self):
+        types = [type for type, _ in self.captures]
+        text = ""
+        for expression, kind in ((self.score, "score_mod"), (self.visible, "mask_mod")):
+            if expression is not None:
+                text += "\n    " + mods.region(expression, types, kind)
+        return text
+
+    # -- Numbers -------------------------------------------------------------
+
+    def vectors(self):
+        """Returns the captured arrays by their names."""
+        return {
+            f"capture{n}": np.array(value, np.float32 if "f32" in type else np.int32)
+            for n, (type, value) in enumerate(self.captures) if isinstance(value, tuple)
+        }  # fmt: skip
+
+    def form(self):
+        """Returns the reference's keywords."""
+        form = dict(layout=self.layout, mask=self.mask, scale=self.scale)
+        if self.score is not None:
+            form["score_mod"] = mods.score_function(self.score)
+        if self.visible is not None:
+            form["mask_mod"] = mods.mask_function(self.visible)
+        if self.captures:
+            form["captures"] = tuple(value for _, value in self.captures)
+        return form
+
+    def call(self, kernel: gpu.Kernel | gpu.Launches):
+        """Returns the sizes, strides and captures that the manifest leaves open, for
+        fa4-sim."""
+        sizes = self.sizes
+        values = dict(B=sizes.b, Sq=sizes.sq, Sk=sizes.sk, Hq=sizes.hq, Hkv=sizes.hkv)
+        for operand, _ in self.strided:
+            for dim, stride in enumerate(self.strides(operand)):
+                values[f"{operand}_stride{dim}"] = stride
+        for n, (type, value) in enumerate(self.captures):
+            if not isinstance(value, tuple):
+                values[f"capture{n}"] = float(np.float32(value)) if type == "f32" else int(value)
+        # Few enough for a CTA to have several work tiles.
+        values["sm_count"] = grid.PAIRED_SM_COUNT if "--pairs=on" in self.options else grid.SM_COUNT
+        known = json.loads(kernel.manifest.read_text())["sizes"]
+        return [f"{name}={values[name]}" for name in known]
+
+
+@dataclass(frozen=True)
+class Program(Form):
+    """A call of `attn.sdpa`."""
+
+    lse: bool = True
+    inputs: str = "normal"
+
+    @property
+    def results(self):
+        return ["out", "lse"] if self.lse else ["out"]
+
+    def mlir(self):
+        inputs = ["q", "k", "v"]
+        memref = self.kind == "memref"
+        clauses = clauses_of(self.layout, self.mask, self.scale) + self.captures_clause()
+        arguments = inputs + (self.results if memref else [])
+        text = ", ".join(f"%{name}: {self.type(name)}" for name in arguments)
+        for n, (type, _) in enumerate(self.captures):
+            text += f", %c{n}: {type}"
+        types = ", ".join(self.type(name) for name in inputs)
+        names = ", ".join(f"%{name}" for name in self.results)
+        out = ", ".join(self.type(name) for name in self.results)
+        if memref:
+            return (
+                f"func.func @program({text}) {{\n  attn.sdpa %q, %k, %v {clauses}\n"
+                f"    outs({names} : {out}) : {types}{self.regions()}\n  return\n}}\n"
+            )
+        return (
+            f"func.func @program({text}) -> ({out}) {{\n  {names} = attn.sdpa %q, %k, %v "
+            f"{clauses}\n    : {types} -> {out}{self.regions()}\n"
+            f"  return {names} : {out}\n}}\n"
+        )
+
+    def draw(self, seed):
+        """Draws q, k, v in the op's dtype and layout."""
+        sizes = self.sizes
+        values = self.head_dim_v or self.head_dim
+        shapes = [
+            (sizes.b, tokens, heads, dim)
+            for tokens, heads, dim in (
+                (sizes.sq, sizes.hq, self.head_dim), (sizes.sk, sizes.hkv, self.head_dim), (sizes.sk, sizes.hkv, values),
+            )
+        ]  # fmt: skip
+        rng = np.random.default_rng([seed, zlib.crc32(repr(self).encode())])
+        order = ["bshd".index(letter) for letter in self.layout]
+        return tuple(
+            np.ascontiguousarray(x.transpose(order)).astype(gpu.DTYPES[self.dtype])
+            for x in grid.INPUTS[self.inputs](rng, *shapes)
+        )
+
+
+# ---------------------------------------------------------------------------
+# Running
+# ---------------------------------------------------------------------------
+
+
+# In their order; `spills` only when all else is right.
+STAGES = ("compile", "verify", "ptxas", "simulate", "compare", "spills")
+
+
+class Failed(Exception):
+    """`stage` is one of STAGES."""
+
+    def __init__(self, stage, message):
+        super().__init__(f"{stage}: {message}")
+        self.stage, self.message = stage, message
+
+
+def compare(program: Program, runs: Sequence[dict], arrays: Sequence):
+    """Compares out and the LSE of each run by FlashAttention's rule. Raises
+    AssertionError."""
+    form = program.form()
+    out, lse = reference.sdpa(*arrays, **form)
+    same_out, same_lse = reference.sdpa_same_dtype(*arrays, **form)
+    floor = grid.LSE_TOLERANCE + reference.rounding_floor(lse, np.float32)
+    for results in runs:
+        reference.check(results["out"], out, same_out, "out")
+        if program.lse:
+            reference.check(results["lse"], lse, same_lse, "lse", floor=floor)
+
+
+# The levels at which protocols are proven: where memory and barriers are known, and the last one before LLVM.
+VERIFIED = ("allocate", "unroll")
+# Schedules of fa4-sim: warps in a random order; one warp that always comes last.
+POLICIES = ("random", "priority")
+
+
+def verify(kernel: gpu.Kernel, level: str):
+    """Gives the kernel, as printed at a level, to the static verifier. Raises Failed.
+    """
+    printed = kernel.ptx.with_suffix(f".{level}.mlir")
+    command = [gpu.find_tool("fa4-opt"), printed, "--tile-verify-protocol=print"]
+    done = subprocess.run(
+        [*command, "-o", os.devnull], capture_output=True, text=True, timeout=120
+    )
+    if done.returncode:
+        raise Failed("verify", f"{level}: {done.stderr.strip() or done.returncode}")
+    if " steps, " not in done.stderr:
+        raise Failed("verify", f"{level}: there was no kernel to verify")
+
+
+def check_assembly(ptx: Path, chip: str) -> str:
+    """Assembles with ptxas. Returns what it says of local memory; nothing if there is none. Raises Failed."""
+    try:
+        said = gpu.assemble(ptx, chip)
+    except gpu.CompileError as error:
+        raise Failed("ptxas", str(error)) from None
+    if said.advice:
+        raise Failed("ptxas", str(said))
+    return str(said) if said.spill_stores or said.spill_loads or said.stack else ""
+
+
+def seeds_by_policy(seeds: tuple[int, int]):
+    """(policy, seeds) of the simulations: the first policy with all seeds, the second with the later half of them."""
+    later = (sum(seeds) + 1) // 2, seeds[1]
+    return list(zip(POLICIES, (seeds, later)))
+
+
+def run(
+    program: Program,
+    folder: Path,
+    seeds: tuple[int, int] = (0, 1),
+    ptxas: bool = False,
+    data_seed: int = 0,
+    timeout: float | None = 300,
+    text: str | None = None,
+    until: str = STAGES[-1],
+):
+    """Compiles (`text`, if that is given, and then compares nothing), proves the
+    protocol, assembles with `ptxas`, simulates under POLICIES, the first with all
+    `seeds` and the second with the later half of them, and compares. What comes behind
+    the stage `until` is left out. Raises Failed."""
+    last = STAGES.index(until)
+    try:
+        kernel = gpu.compile(
+            text or program.mlir(), folder, program.chip, ",".join(["ptx", *VERIFIED]),
+            ["--verify-ptx=false", *program.options],
+        )
+    except gpu.CompileError as error:
+        raise Failed("compile", str(error)) from None
+    for level in VERIFIED if last >= STAGES.index("verify") else ():
+        verify(kernel, level)
+    spills = ""
+    if ptxas and last >= STAGES.index("ptxas"):
+        spills = check_assembly(kernel.ptx, program.chip)
+    if last < STAGES.index("simulate"):
+        return
+    arrays = program.draw(data_seed)
+    dtypes = {"out": arrays[0].dtype, "lse": np.dtype(np.float32)}
+    try:
+        runs = [
+            gpu.simulate(
+                kernel,
+                dict(zip("qkv", arrays)) | program.vectors(),
+                {name: dtypes[name] for name in program.results},
+                seeds=drawn,
+                options=["--threads", "1", f"--policy={policy}", *program.call(kernel)],
+                timeout=timeout,
+            )
+            for policy, drawn in seeds_by_policy(seeds)
+        ]
+    except gpu.SimulationError as error:
+        raise Failed("simulate", str(error)) from None
+    try:
+        if text is None:
+            compare(program, runs, arrays)
+    except AssertionError as error:
+        raise Failed("compare", str(error)) from None
+    if spills:
+        raise Failed("spills", spills)
+
