@@ -10,6 +10,7 @@
 #include "AttentionProgram.h"
 #include "CaptureProgram.h"
 #include "ExpandMath.h"
+#include "LimitScores.h"
 #include "QueryGradientProgram.h"
 #include "SdpaBackwardProgram.h"
 #include "SdpaProgram.h"
@@ -722,6 +723,7 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
     SymbolTable symbols(module);
     for (AttentionOpInterface op : ops) {
       simplifyMods(op);
+      limitConstantScores(op.getScoreMod());
       expandMath(op.getMaskMod());
       // A gradient expands score_mod when it has taken the derivative.
       if (isa<SdpaOp>(op.getOperation()))
