@@ -34,7 +34,7 @@ Place placeOfD(unsigned lane, unsigned pair, unsigned half) {
 } // namespace
 
 const uint32_t *WgmmaOp::lanesOf(unsigned w, unsigned operand) const {
-  const Operand &op = program.operands[inst->firstOperand + operand];
+  const Operand &op = program.slots[inst->firstOperand + operand];
   return reinterpret_cast<const uint32_t *>(member(w).registers + op.offset);
 }
 

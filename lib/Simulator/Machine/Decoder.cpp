@@ -7,6 +7,7 @@
 
 #include "Decoder.h"
 #include "InstructionDecoder.h"
+#include "RegisterSlots.h"
 #include "fa4/Simulator/Machine/State.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -197,17 +198,27 @@ void Decoder::checkSizes() {
     error({}, llvm::Twine(local) + " bytes of local variables are too many");
 }
 
-/// Registers, local variables and the parameters that live in local memory.
+/// Predicates, which are small, come before all other registers.
+void Decoder::layOutPredicates() {
+  static_assert(unsigned(ptx::RegisterClass::Pred) == 0);
+  for (const ptx::Function &f : module.functions) {
+    registerBase[&f] = {predicateEnd};
+    predicateEnd += 4 * f.registerCount[0];
+  }
+  predicateEnd = registerEnd = alignTo(predicateEnd, 64);
+}
+
+/// Other registers, local variables and the parameters that live in local
+/// memory.
 void Decoder::layOutFunction(const ptx::Function &f) {
   static constexpr uint32_t slotBytes[] = {4, 128, 128, 128, 256, 512};
-  std::array<uint32_t, 6> base;
-  for (unsigned cls = 0; cls < ptx::numRegisterClasses; ++cls) {
+  std::array<uint32_t, 6> &base = registerBase.find(&f)->second;
+  for (unsigned cls = 1; cls < ptx::numRegisterClasses; ++cls) {
     registerEnd = alignTo(registerEnd, 64);
     base[cls] = registerEnd;
     registerEnd += f.registerCount[cls] * slotBytes[cls];
   }
   registerEnd = alignTo(registerEnd, 64);
-  registerBase[&f] = base;
   auto placeLocal = [&](const ptx::Variable &v) {
     localEnd = alignTo(localEnd, std::max(v.align, 16u));
     places[&v] = {MemSpace::Local, localEnd};
@@ -404,6 +415,7 @@ llvm::Error Decoder::run() {
   if (errors.empty())
     layOutShared();
   if (errors.empty() && layOutGlobals()) {
+    layOutPredicates();
     for (const ptx::Function &f : module.functions) {
       if (!f.hasBody)
         continue;
@@ -442,7 +454,7 @@ llvm::Error Decoder::run() {
     return llvm::createStringError(module.fileName + ": error: no .entry");
   markMmaRegisters();
   finishConstants();
-  program.registerBytes = alignTo(std::max(registerEnd, 64u), 64);
+  shareRegisters(program, predicateEnd, registerEnd);
   return llvm::Error::success();
 }
 

@@ -37,6 +37,7 @@ private:
   void layOutShared();
   /// Sets the address at which the module's arrays without a size start.
   void placeDynamicShared(uint32_t address);
+  void layOutPredicates();
   void layOutFunction(const ptx::Function &function);
   bool layOutGlobals();
   bool relocate(const ptx::Variable &variable);
@@ -68,7 +69,7 @@ private:
       calls;
   const ptx::Function *current = nullptr;
   llvm::DenseMap<const ptx::Function *, unsigned> ctaGroups;
-  uint32_t registerEnd = 0, localEnd = 0;
+  uint32_t predicateEnd = 0, registerEnd = 0, localEnd = 0;
   /// The start of dynamic shared memory, which is behind the static variables
   /// of each entry.
   uint32_t sharedEnd = 0;

@@ -237,7 +237,7 @@ static void prefetchOperands(const Program &program, const Warp &warp,
   if (pc + 1 >= program.insts.size())
     return;
   __builtin_prefetch(&program.insts[pc + 1]);
-  for (const Operand &operand : program.operandsOf(program.insts[pc])) {
+  for (const Operand &operand : program.slotsOf(program.insts[pc])) {
     if (operand.bank != 0)
       continue;
     const uint8_t *lanes = warp.registers + operand.offset;

@@ -180,7 +180,9 @@ public:
          const llvm::StringMap<uint64_t> &places = {});
 
   std::vector<Inst> insts;
-  std::vector<Operand> operands;
+  /// The offsets of registers tell these apart; where a register's lanes are is
+  /// in `slots`, which has the same operands.
+  std::vector<Operand> operands, slots;
   std::vector<FunctionInfo> functions;
   std::vector<EntryInfo> entries;
   /// Returns bank 1, the constants, which are 64-byte aligned.
@@ -196,6 +198,9 @@ public:
 
   llvm::ArrayRef<Operand> operandsOf(const Inst &inst) const {
     return {operands.data() + inst.firstOperand, inst.numOperands};
+  }
+  llvm::ArrayRef<Operand> slotsOf(const Inst &inst) const {
+    return {slots.data() + inst.firstOperand, inst.numOperands};
   }
   /// Returns the place of an instruction, for example "file.ptx:12".
   std::string locate(const Inst &inst) const;

@@ -568,7 +568,7 @@ struct Exec {
   ClusterChecker *checker() const { return cluster.checker.get(); }
 
   const Operand &operand(const Inst &inst, unsigned i) const {
-    return program.operands[inst.firstOperand + i];
+    return program.slots[inst.firstOperand + i];
   }
   /// Returns the lane array of an operand whose slot is as wide as T (4 bytes
   /// for uint32_t and float, 8 bytes for uint64_t and double).
