@@ -159,6 +159,28 @@ llvm::Expected<bool> Session::findEmpty(const LaunchSpec &launch) const {
   return *isEmpty != 0;
 }
 
+/// Returns the grid for as many SMs as there can be (LaunchConfig::widestGrid).
+/// Zeros if the manifest's grid does not go by the number of SMs.
+Dim3 Session::findWidestGrid(const LaunchSpec &launch) const {
+  constexpr llvm::StringLiteral smCount = "sm_count";
+  if (!values.contains(smCount))
+    return {0, 0, 0};
+  SizeMap many = values;
+  many[smCount] = Number(int64_t(INT32_MAX));
+  uint32_t parts[3];
+  for (unsigned i = 0; i < 3; ++i) {
+    auto value = launch.grid[i].evaluateInteger(many);
+    if (!value) {
+      llvm::consumeError(value.takeError());
+      return {0, 0, 0};
+    }
+    if (*value < 0 || *value > INT32_MAX)
+      return {0, 0, 0};
+    parts[i] = uint32_t(*value);
+  }
+  return {parts[0], parts[1], parts[2]};
+}
+
 llvm::Expected<LaunchConfig> Session::makeConfig(const LaunchSpec &launch) {
   LaunchConfig config;
   config.entry = launch.entry;
@@ -173,6 +195,7 @@ llvm::Expected<LaunchConfig> Session::makeConfig(const LaunchSpec &launch) {
     return fail("dynamic_smem: " + llvm::toString(shared.takeError()));
   config.dynamicSharedBytes = uint32_t(*shared);
   config.programmatic = launch.programmatic;
+  config.widestGrid = findWidestGrid(launch);
   for (const ParamSpec &param : launch.params) {
     auto bytes = makeParam(param);
     if (!bytes)

@@ -26,6 +26,11 @@ static bool isArithmetic(llvm::StringRef opcode) {
 /// Clocks that are too few to wait for.
 constexpr double tolerance = 1e-6;
 
+/// Issue slots on pipes that products leave alone.
+static float freeSlots(const IssueCost &cost) {
+  return cost[Pipe::Control] + cost[Pipe::Uniform] + cost[Pipe::Tensor];
+}
+
 static PlainCost plainCostOf(const Inst &inst, const InstructionClass &kind,
                              const IssueCost &cost) {
   PlainCost plain;
@@ -42,13 +47,13 @@ static PlainCost plainCostOf(const Inst &inst, const InstructionClass &kind,
     plain.uses[count++] = {uint8_t(i), cost.ops[i]};
   }
   plain.isPlain = true;
-  plain.hasWaits = !cost.waits.empty();
+  plain.waits = cost.waits;
   plain.isVariable = kind.isVariable();
   plain.slots = cost.slots();
   plain.numUses = plain.slots > 0 ? count : 0;
-  plain.free = cost[Pipe::Control] + cost[Pipe::Uniform] + cost[Pipe::Tensor];
+  plain.free = freeSlots(cost);
   plain.clocks = cost.clocks;
-  plain.isFree = plain.slots == 0 && plain.clocks == 0 && !plain.hasWaits &&
+  plain.isFree = plain.slots == 0 && plain.clocks == 0 && plain.waits.empty() &&
                  !plain.isVariable;
   return plain;
 }
@@ -71,6 +76,11 @@ TimedProgram::TimedProgram(const Program &program, const IssueCosts &costs)
       plain[i - 1].freeBehind = plain[i].freeBehind + 1;
 }
 
+void TimedProgram::countTurns() {
+  turns =
+      TurnMap(program, classes, [&](size_t pc) { return !plain[pc].isPlain; });
+}
+
 TimedCluster::TimedCluster(const TimedProgram &timed,
                            std::unique_ptr<Cluster> owned,
                            std::vector<SmModel *> sms, double start)
@@ -91,6 +101,9 @@ TimedCluster::TimedCluster(const TimedProgram &timed,
     times.warp = warp->index;
     warpTimes.push_back(std::move(times));
   }
+  turns.resize(clocks.size());
+  for (WarpTurns &each : turns)
+    each.current.resize(timed.turns.size());
   while (leaves < clocks.size())
     leaves *= 2;
   keys.assign(leaves, never);
@@ -318,9 +331,10 @@ void TimedCluster::runEvent() {
 //===----------------------------------------------------------------------===//
 
 double TimedCluster::scoreboardTime(const WarpClock &clock,
-                                    const IssueCost &cost, double at) const {
+                                    llvm::ArrayRef<IssueCost::Wait> waits,
+                                    double at) const {
   double result = at;
-  for (const IssueCost::Wait &wait : cost.waits) {
+  for (const IssueCost::Wait &wait : waits) {
     if (wait.line >= clock.lines.size())
       continue;
     const LineRecord &record = clock.lines[wait.line];
@@ -365,33 +379,49 @@ inline double TimedCluster::takePipe(WarpClock &clock, SmModel &sm,
   return queued;
 }
 
-double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
-                            const Inst &inst, double at) {
-  const IssueCost &cost = timed.costs.of(inst);
-  size_t pc = timed.program.pcOf(inst);
-  double slots = timed.slots[pc];
+/// `forEachUse` calls its argument with each pipe but the LSU that the
+/// instruction goes to, and the operations there.
+template <typename F>
+inline TimedCluster::Issue
+TimedCluster::issue(WarpClock &clock, WarpTimes &times, SmModel &sm,
+                    SmModel::Part &part, double at, const Slots &slots,
+                    F forEachUse) {
   double begin = at, over = at;
-  if (slots > 0) {
+  if (slots.all > 0) {
     begin = std::max(at, part.issue.free);
-    double interval = current.sm->issueInterval(begin, cost, slots);
+    double interval = sm.issueInterval(begin, slots.lsu, slots.free, slots.all);
     part.issue.take(begin, interval);
-    part.issue.busy -= interval - slots;
+    part.issue.busy -= interval - slots.all;
     over = begin + interval;
   }
-  double own = std::max<double>(cost.clocks, slots);
+  double own = std::max(slots.clocks, slots.all);
   current.issuedAt = std::max(begin + own, over);
   times.issue += own;
   times.contention += current.issuedAt - at - own;
   double queued = 0;
-  unsigned used = slots > 0 ? timed.pipes[pc] : 0;
-  for (; used; used &= used - 1) {
-    unsigned i = llvm::countr_zero(used);
-    times.ops[i] += cost.ops[i];
-    if (Pipe(i) == Pipe::Lsu)
-      continue;
-    queued = std::max(queued, takePipe(*current.clock, *current.sm, part,
-                                       Pipe(i), cost.ops[i], begin));
-  }
+  forEachUse([&](unsigned pipe, float ops) {
+    queued =
+        std::max(queued, takePipe(clock, sm, part, Pipe(pipe), ops, begin));
+  });
+  return {begin, queued};
+}
+
+double TimedCluster::charge(WarpTimes &times, SmModel::Part &part,
+                            const Inst &inst, double at) {
+  const IssueCost &cost = timed.costs.of(inst);
+  size_t pc = timed.program.pcOf(inst);
+  Slots slots = {timed.slots[pc], cost[Pipe::Lsu], freeSlots(cost),
+                 cost.clocks};
+  auto [begin, queued] =
+      issue(*current.clock, times, *current.sm, part, at, slots, [&](auto use) {
+        for (unsigned used = slots.all > 0 ? timed.pipes[pc] : 0; used;
+             used &= used - 1) {
+          unsigned pipe = llvm::countr_zero(used);
+          times.ops[pipe] += cost.ops[pipe];
+          if (Pipe(pipe) != Pipe::Lsu)
+            use(pipe, cost.ops[pipe]);
+        }
+      });
   noteResult(part, inst, begin, queued);
   if (cost.localOps > 0)
     chargeLocal(times, inst, begin);
@@ -492,7 +522,7 @@ bool TimedCluster::canIssue(unsigned index, Fragment &fragment,
   WarpClock &clock = clocks[index];
   WarpTimes &times = warpTimes[index];
   double time = keys[index];
-  double ready = scoreboardTime(clock, timed.costs.of(inst), time);
+  double ready = scoreboardTime(clock, timed.costs.of(inst).waits, time);
   Pipe fullest = Pipe::Control;
   double drained = drainTime(clock, inst, ready, fullest);
   if (drained <= time + tolerance)
@@ -555,6 +585,14 @@ void TimedCluster::endInstruction(unsigned index, SmModel::Part &part,
   clock.cause = cause;
 }
 
+inline void TimedCluster::countForTurn(unsigned index, uint32_t pc, Flow flow) {
+  if (flow == Flow::Jump &&
+      timed.turns.endsTurn(pc, timed.program.insts[pc].target))
+    return turns[index].end();
+  if (uint32_t counter = timed.turns.counterOf(pc))
+    ++turns[index].current[counter];
+}
+
 bool TimedCluster::stepWarp(unsigned index) {
   Warp &warp = *cluster->warps()[index];
   WarpTimes &times = warpTimes[index];
@@ -593,7 +631,10 @@ bool TimedCluster::stepWarp(unsigned index) {
   double waitingSince = fragment.readyAt;
   times.end = std::max(times.end, now);
   end = std::max(end, now);
+  uint32_t pc = fragment.pc;
   Cluster::Step step = cluster->step(warp, at);
+  if (step.mask && step.flow != Flow::Block && timed.turns.size())
+    countForTurn(index, pc, step.flow);
   if (step.inst && step.flow != Flow::Block)
     endInstruction(index, part, inst, step.mask, waitingSince);
   else if (step.inst && !current.isRetry)
@@ -608,25 +649,15 @@ inline double TimedCluster::chargePlain(unsigned index, SmModel &sm,
                                         const PlainCost &plain) {
   WarpClock &clock = clocks[index];
   WarpTimes &times = warpTimes[index];
-  double at = keys[index], begin = at, over = at, slots = plain.slots;
-  if (slots > 0) {
-    begin = std::max(at, part.issue.free);
-    double interval = sm.issueInterval(begin, 0, plain.free, slots);
-    part.issue.take(begin, interval);
-    part.issue.busy -= interval - slots;
-    over = begin + interval;
-  }
-  double own = std::max<double>(plain.clocks, slots);
-  current.issuedAt = std::max(begin + own, over);
-  times.issue += own;
-  times.contention += current.issuedAt - at - own;
-  double queued = 0;
-  for (unsigned i = 0; i < plain.numUses; ++i) {
-    auto [pipe, ops] = plain.uses[i];
-    times.ops[pipe] += ops;
-    queued =
-        std::max(queued, takePipe(clock, sm, part, Pipe(pipe), ops, begin));
-  }
+  Slots slots = {plain.slots, 0, plain.free, plain.clocks};
+  auto [begin, queued] =
+      issue(clock, times, sm, part, keys[index], slots, [&](auto use) {
+        for (unsigned i = 0; i < plain.numUses; ++i) {
+          auto [pipe, ops] = plain.uses[i];
+          times.ops[pipe] += ops;
+          use(pipe, ops);
+        }
+      });
   if (plain.isVariable) {
     current.clock = &clock;
     current.kind = &timed.classes[timed.program.pcOf(inst)];
@@ -643,9 +674,9 @@ void TimedCluster::stepPlain(unsigned index, Warp &warp,
   const Inst &inst = timed.program.insts[fragment.pc];
   WarpClock &clock = clocks[index];
   WarpTimes &times = warpTimes[index];
-  if (plain.hasWaits) {
+  if (!plain.waits.empty()) {
     double time = keys[index];
-    double ready = scoreboardTime(clock, timed.costs.of(inst), time);
+    double ready = scoreboardTime(clock, plain.waits, time);
     if (ready > time + tolerance) {
       times.scoreboard += ready - time;
       fragment.readyAt = ready;

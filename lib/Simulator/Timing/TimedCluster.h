@@ -27,6 +27,7 @@
 #include "CauseLog.h"
 #include "InstructionClass.h"
 #include "SmModel.h"
+#include "Turns.h"
 #include "fa4/Simulator/Machine/State.h"
 #include "fa4/Simulator/Timing/TimedRun.h"
 #include <deque>
@@ -47,12 +48,13 @@ struct PlainCost {
   bool isPlain = false;    ///< Otherwise the rest says nothing.
   bool isFree = false;     ///< It takes no time, and waits for nothing.
   uint16_t freeBehind = 0; ///< Of such behind it.
-  bool hasWaits = false, isVariable = false;
+  bool isVariable = false;
   uint8_t numUses = 0;
   float slots = 0;  ///< IssueCost::slots.
   float free = 0;   ///< Of these, those on pipes that products leave alone.
   float clocks = 0; ///< IssueCost::clocks.
   std::array<Use, mostUses> uses{};
+  llvm::ArrayRef<IssueCost::Wait> waits;
 };
 
 /// What is the same for all clusters of a timed launch.
@@ -67,6 +69,9 @@ struct TimedProgram {
   std::vector<float> slots;
   std::vector<PlainCost> plain; ///< By pc.
   uint32_t lines = 0;           ///< The last PTX line, plus 1.
+  /// Empty without countTurns(); clusters that start then count their turns.
+  TurnMap turns;
+  void countTurns();
 };
 
 class TimedCluster final : public ClusterTimer {
@@ -92,7 +97,8 @@ public:
   Trace *trace = nullptr; ///< May be null.
   /// Gets what waited for what. May be null; clusters on the same SMs share it.
   CauseLog *log = nullptr;
-  unsigned number = 0; ///< Of the cluster among those on the same SMs.
+  unsigned number = 0;          ///< Of the cluster among those on the same SMs.
+  std::vector<WarpTurns> turns; ///< By warp, if TimedProgram::turns are known.
   /// The moment (of `log`) at which the cluster's time ends. After finish().
   uint64_t lastMoment = 0;
   /// Where the time of each warp went, CTA by CTA.
@@ -123,13 +129,14 @@ private:
     double localReady = -1e30; ///< Spilled registers that it loads.
     double nominal = 0;        ///< WarpClock::nominal then.
   };
-  struct WarpClock {
+  /// (What each instruction changes comes first, on one line of the cache.)
+  struct alignas(64) WarpClock {
     /// Sum of the clocks of what it has executed, without any delay.
     double nominal = 0;
+    uint64_t cause = 0; ///< Of the fragment that the warp has executed last.
     std::array<double, numPipes> pipeEnd{}; ///< Of its work on each pipe.
     double tensorLoaded = 0;                ///< The last tcgen05.ld is there.
-    bool hasStored = false; ///< To shared memory, since the last fence.
-    uint64_t cause = 0; ///< Of the fragment that the warp has executed last.
+    bool hasStored = false;  ///< To shared memory, since the last fence.
     uint32_t failedTest = 0; ///< The line of a test_wait that has just failed.
     /// What the warp's time had gone to when its last wait was over.
     double issue = 0, contention = 0, pipe = 0, scoreboard = 0;
@@ -199,8 +206,24 @@ private:
   bool canIssue(unsigned index, Fragment &fragment, const Inst &inst);
   void beginInstruction(unsigned index, const Fragment &fragment,
                         const Inst &inst);
+  void countForTurn(unsigned index, uint32_t pc, Flow flow);
   void endInstruction(unsigned index, SmModel::Part &part, const Inst &inst,
                       LaneMask mask, double waitingSince);
+  /// The issue slots of an instruction; among them those of the LSU and those
+  /// on pipes that products leave alone; and IssueCost::clocks.
+  struct Slots {
+    double all, lsu, free, clocks;
+  };
+  /// When an instruction is issued, and for how long others on its pipes delay
+  /// it.
+  struct Issue {
+    double begin, queued;
+  };
+  /// Takes issue slots and pipes for an instruction that may issue at `at`, and
+  /// sets when the next one may.
+  template <typename F>
+  Issue issue(WarpClock &clock, WarpTimes &times, SmModel &sm,
+              SmModel::Part &part, double at, const Slots &slots, F forEachUse);
   /// Charges the issue of an instruction. Returns its issue time.
   double charge(WarpTimes &times, SmModel::Part &part, const Inst &inst,
                 double at);
@@ -212,8 +235,8 @@ private:
                   float ops, double begin);
   /// The time before which an instruction cannot issue, for results that it
   /// waits for (scoreboards) or for full pipes.
-  double scoreboardTime(const WarpClock &clock, const IssueCost &cost,
-                        double at) const;
+  double scoreboardTime(const WarpClock &clock,
+                        llvm::ArrayRef<IssueCost::Wait> waits, double at) const;
   /// `fullest` becomes the pipe that decides, if one does.
   double drainTime(const WarpClock &clock, const Inst &inst, double at,
                    Pipe &fullest) const;

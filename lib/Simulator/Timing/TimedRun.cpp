@@ -56,6 +56,9 @@ struct Curve {
   }
 };
 
+/// Of the simulated clusters of a persistent kernel: with fewer it is short.
+constexpr uint64_t fewInstructions = 2'000'000;
+
 /// Runs clusters of a launch on SMs.
 class Launch {
 public:
@@ -107,10 +110,10 @@ private:
   std::unique_ptr<TimedCluster> start(uint64_t index, Place &place, double at,
                                       unsigned slot);
   /// Runs what is active until one of them is done, which is returned; null
-  /// after a finding that ends the run.
+  /// after a finding that ends the run, and after `mostClocks` (0: no limit).
   std::unique_ptr<TimedCluster>
   runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active,
-               Place *watched = nullptr);
+               double mostClocks, Place *watched = nullptr);
   /// Simulates a cluster together with those that share its SMs.
   Sample sample(uint64_t index);
   /// Simulates clusters on as many threads as the run may have.
@@ -125,6 +128,9 @@ private:
   void runEvery();
   void runSampled();
   void runResident();
+  bool beginsAlike(uint64_t index, uint64_t wanted, double clocks);
+  bool areTilesEven();
+  bool runEven();
   void runFirst();
   void runEnds(bool takes);
   void takeTogether();
@@ -148,8 +154,11 @@ private:
   ChipModel chip;
   unsigned slots = 1;  ///< CTAs that an SM runs at a time.
   uint64_t places = 1; ///< Clusters that the chip runs at a time, per slot.
+  uint64_t tiles = 0;  ///< Of the launch, if the manifest tells; 0 otherwise.
   std::map<uint64_t, Sample> samples;
   std::mutex mutex; ///< Of what follows and of chip.touched.
+  /// By cluster, what its warps have done turn by turn, if that is counted.
+  std::map<uint64_t, std::vector<WarpTurns>> turns;
   TimeResult result;
   double keptWork = 0; ///< Of the CTA that `result` describes.
   Statistics stats;
@@ -197,6 +206,7 @@ llvm::Error Launch::prepare(const LaunchConfig &config) {
   slots = ctasPerSm(grid, timed.costs, *chip.chip);
   places = std::max<uint64_t>(1, chip.chip->smCount / grid.ctasPerCluster);
   slots = std::min<uint64_t>(slots, (grid.clusterCount + places - 1) / places);
+  tiles = config.widestGrid.count() / grid.ctasPerCluster;
   uint64_t busy = std::min<uint64_t>(places, grid.clusterCount);
   chip.busySms = busy * grid.ctasPerCluster;
   result.ctasPerSm = slots;
@@ -243,7 +253,7 @@ std::unique_ptr<TimedCluster> Launch::start(uint64_t index, Place &place,
 
 std::unique_ptr<TimedCluster>
 Launch::runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active,
-                     Place *watched) {
+                     double mostClocks, Place *watched) {
   /// Rounds of expired waits after which a launch counts as stuck.
   constexpr unsigned maxIdleRounds = 64;
   /// Instructions of a cluster that polls memory in vain.
@@ -255,13 +265,12 @@ Launch::runUntilDone(std::vector<std::unique_ptr<TimedCluster>> &active,
     times.push_back(cluster->nextTime());
   while (!sink.shouldStop()) {
     size_t next = std::min_element(times.begin(), times.end()) - times.begin();
-    if (options.mostClocks > 0 && times[next] >= options.mostClocks &&
+    if (mostClocks > 0 && times[next] >= mostClocks &&
         times[next] < TimedCluster::never)
       return nullptr;
     if (times[next] < TimedCluster::never) {
       // Others, the limit of clocks and snapshots come in their turn.
-      double limit =
-          options.mostClocks > 0 ? options.mostClocks : TimedCluster::never;
+      double limit = mostClocks > 0 ? mostClocks : TimedCluster::never;
       if (watched) {
         watched->watch(times[next]);
         limit = std::min(limit, watched->nextWatch());
@@ -353,7 +362,8 @@ Sample Launch::sample(uint64_t index) {
               slot));
   Sample found;
   while (!active.empty()) {
-    std::unique_ptr<TimedCluster> done = runUntilDone(active, &place);
+    std::unique_ptr<TimedCluster> done =
+        runUntilDone(active, options.mostClocks, &place);
     if (!done) {
       auto own = llvm::find_if(active, [&](const auto &cluster) {
         return cluster->cluster->index == index;
@@ -369,6 +379,8 @@ Sample Launch::sample(uint64_t index) {
     found.cycles = done->end;
     found.flops = double(done->cluster->stats.mmaFlops);
     keepLongest(*done, place, done->end);
+    std::lock_guard<std::mutex> lock(mutex);
+    turns[index] = std::move(done->turns);
     break;
   }
   found.tensor = place.sms.front()->tensor.busy / slots;
@@ -418,7 +430,8 @@ void Launch::runEvery() {
     for (size_t i = 0; i < all.size() && next < grid.clusterCount; ++i)
       begin(i, 0, slot);
   while (!active.empty()) {
-    std::unique_ptr<TimedCluster> done = runUntilDone(active);
+    std::unique_ptr<TimedCluster> done =
+        runUntilDone(active, options.mostClocks);
     if (!done)
       return;
     size_t place = placeOf[done.get()];
@@ -694,18 +707,83 @@ void Launch::runEnds(bool takes) {
   result.cycles = result.ctaCycles;
 }
 
+/// Runs a cluster for its first turns. Returns whether they are those of the
+/// first cluster, whose turns take so many clocks.
+bool Launch::beginsAlike(uint64_t index, uint64_t wanted, double clocks) {
+  // Warps that are behind end a turn while others are in the next one.
+  constexpr double step = 0.25, enough = 2;
+  ChipModel own = chip;
+  Place place = makePlace(own);
+  std::vector<std::unique_ptr<TimedCluster>> active;
+  active.push_back(start(index, place, 0, 0));
+  for (double passed = wanted; passed < wanted + enough; passed += step) {
+    if (runUntilDone(active, passed * clocks) || sink.shouldStop())
+      return false;
+    if (beginAlike(turns[0], active.front()->turns, wanted))
+      return true;
+  }
+  return false;
+}
+
+/// Returns whether all that clusters differ in is that the first ones have a
+/// tile more than the others. The first cluster has been simulated: its turns
+/// are alike, as many as such a launch has. Where they are few, the last
+/// cluster is simulated, too; where they are many, it is enough that the first
+/// of them are the same in clusters all over the launch.
+bool Launch::areTilesEven() {
+  constexpr uint64_t checked = 2;
+  uint64_t last = grid.clusterCount - 1, most = tiles / grid.clusterCount + 1;
+  if (sink.shouldStop() || !areAlike(turns[0], most))
+    return false;
+  double clocks = samples[0].cycles / most;
+  if (samples.count(last))
+    return differByATurn(turns[0], turns[last]) &&
+           beginsAlike(last / 2, 1, clocks);
+  if (!beginsAlike(last, checked, clocks) ||
+      !beginsAlike(last / 2, checked, clocks))
+    return false;
+  return llvm::all_of(llvm::ArrayRef<uint64_t>({last / 4, last / 4 * 3}),
+                      [&](uint64_t at) { return beginsAlike(at, 1, clocks); });
+}
+
+/// Simulates as few clusters of a launch with even tiles as it takes. Returns
+/// false if its tiles are not even or it is short.
+bool Launch::runEven() {
+  constexpr uint64_t manyTiles = 8;
+  uint64_t count = grid.clusterCount, longer = tiles % count;
+  uint64_t most = tiles / count + 1;
+  // Without a rest, the last cluster may be the one that takes the longest.
+  if (tiles < count || longer == 0 || slots != 1)
+    return false;
+  llvm::SmallVector<uint64_t, 2> first = {0};
+  if (most < manyTiles)
+    first.push_back(count - 1);
+  sampleAll(first);
+  if (stats.warpInstructions < fewInstructions || !areTilesEven())
+    return false;
+  const Sample &found = samples[0];
+  double share = (longer * most + (count - longer) * (most - 1)) / double(most);
+  Sample sum;
+  addCluster(sum, {0, found.flops * share, found.tensor * share});
+  result.cycles = found.cycles;
+  findBounds(sum);
+  return true;
+}
+
 /// All clusters run at the same time, as those of persistent kernels do: the
 /// launch is over when the last one is. Long ones mostly have equal work, the
 /// first ones a little more.
 void Launch::runResident() {
   constexpr double tolerance = 0.01;
+  timed.countTurns();
+  if (runEven())
+    return;
   uint64_t last = grid.clusterCount - 1;
   sampleAll({0, last});
   double difference = samples[0].cycles - samples[last].cycles;
   if (std::abs(difference) > tolerance * samples[0].cycles)
     sampleAll({last / 2});
   // More of them where that costs little: CTAs of short launches often differ.
-  constexpr uint64_t fewInstructions = 2'000'000;
   constexpr unsigned more = 8;
   if (stats.warpInstructions < fewInstructions) {
     std::vector<uint64_t> places;

@@ -58,6 +58,10 @@ struct LaunchConfig {
   /// One per entry parameter, of exactly the parameter's size. A tensor map is
   /// the 128 bytes of a TensorMap.
   std::vector<std::vector<uint8_t>> params;
+  /// The grid that the launch would have on a chip of as many SMs as it can
+  /// use: a kernel whose CTAs each do several tiles has one for each tile then.
+  /// Zeros where that is not known.
+  Dim3 widestGrid = {0, 0, 0};
 };
 
 /// How asynchronous work and warps are ordered: mixed; asynchronous work at

@@ -131,6 +131,7 @@ private:
   llvm::Error makeConfigs();
   llvm::Expected<bool> findEmpty(const LaunchSpec &launch) const;
   llvm::Expected<LaunchConfig> makeConfig(const LaunchSpec &launch);
+  Dim3 findWidestGrid(const LaunchSpec &launch) const;
   void fillEmpty(const EmptySpec &empty);
   llvm::Error makeTriple(const Expression (&from)[3], Dim3 &to,
                          llvm::StringRef what);

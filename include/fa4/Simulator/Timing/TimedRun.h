@@ -26,21 +26,22 @@ namespace fa4::sim {
 
 /// Where the time of a warp went, in clocks.
 struct WarpTimes {
+  // (What each instruction changes comes first.)
   double issue = 0;      ///< Its own instructions.
   double contention = 0; ///< Issue slots that other warps took.
-  /// Pipes that were behind, by pipe.
-  std::array<double, numPipes> pipes{};
   double scoreboard = 0; ///< Results of variable latency.
-  /// Barriers, groups and other waits, by the PTX line of the instruction.
-  std::map<uint32_t, double> waits;
-  /// The mbarriers that the warp has waited for, by the same line.
-  std::map<uint32_t, std::set<std::string>> barriers;
   double begin = 0, end = 0;
   uint64_t instructions = 0; ///< PTX instructions.
   /// Machine instructions by pipe, and asynchronous operations by kind: what
   /// the warp is there for.
   std::array<double, numPipes> ops{};
   std::array<uint64_t, AsyncWork::Cancel + 1> work{};
+  /// Pipes that were behind, by pipe.
+  std::array<double, numPipes> pipes{};
+  /// Barriers, groups and other waits, by the PTX line of the instruction.
+  std::map<uint32_t, double> waits;
+  /// The mbarriers that the warp has waited for, by the same line.
+  std::map<uint32_t, std::set<std::string>> barriers;
   uint32_t cta = 0, warp = 0;
   double pipe() const {
     double sum = 0;

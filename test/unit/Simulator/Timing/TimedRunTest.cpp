@@ -153,6 +153,54 @@ TEST(TimedRun, SamplesPredictTheWholeLaunch) {
   EXPECT_NEAR(few.time.cycles / all.time.cycles, 1, 0.05);
 }
 
+// A persistent kernel, a tile for each turn of its loop, and tiles left over
+// for the first CTAs. Where all tiles are the same work, the first CTA and the
+// beginning of a few others tell the time of all; where some are heavier, in
+// the first CTA or in others, as many CTAs are simulated as if nothing was
+// known of tiles.
+TEST(TimedRun, TilesOfAPersistentKernel) {
+  // What costs nothing makes a long launch of a quick test.
+  std::string free;
+  for (unsigned i = 0; i < 100; ++i)
+    free += "mov.u32 %r5, %r6;\n";
+  auto time = [&](const std::string &work, unsigned tiles, bool isKnown) {
+    Kernel kernel(hopper(
+        "", "mov.u32 %r1, %ctaid.x;\n$TILE:\n" + work + "$L:\n" + free +
+                "sub.u32 %r2, %r2, 1;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra $L;\n"
+                "add.u32 %r1, %r1, 20;\nsetp.lt.u32 %p2, %r1, " +
+                std::to_string(tiles) + ";\n@%p2 bra $TILE;"));
+    kernel.config.block = {32, 1, 1};
+    kernel.config.grid = {20, 1, 1};
+    if (isKnown)
+      kernel.config.widestGrid = {tiles, 1, 1};
+    TimedResult result = run(kernel);
+    EXPECT_TRUE(result.run.ok()) << reports(result.run);
+    return std::pair(result.time.cycles, result.time.simulatedCtas);
+  };
+  constexpr unsigned many = 10 * 20 + 7, few = 2 * 20 + 7;
+  const std::string even = "mov.u32 %r2, 2000;\n";
+  auto unknown = time(even, many, false);
+  EXPECT_EQ(unknown.second, 3u);
+  EXPECT_EQ(time(even, many, true), std::pair(unknown.first, uint64_t(1)));
+  const std::string longer = "mov.u32 %r2, 9000;\n";
+  unknown = time(longer, few, false);
+  EXPECT_EQ(unknown.second, 3u);
+  EXPECT_EQ(time(longer, few, true), std::pair(unknown.first, uint64_t(2)));
+  // Without a rest all CTAs do the same.
+  EXPECT_EQ(time(longer, 60, true), time(longer, 60, false));
+  // The last turn of the first CTA, all turns of CTAs in the middle, the second
+  // turn of the last CTA.
+  for (const char *heavy : {"setp.eq.u32 %p3, %r1, 200;\n",
+                            "rem.u32 %r3, %r1, 20;\nsetp.eq.u32 %p3, %r3, 9;\n",
+                            "setp.eq.u32 %p3, %r1, 39;\n"}) {
+    std::string work = even + heavy + "@%p3 mov.u32 %r2, 3000;\n";
+    EXPECT_EQ(time(work, many, true), time(work, many, false)) << heavy;
+  }
+  // The manifest's tiles are not what the kernel's turns are.
+  std::string twice = even + "add.u32 %r1, %r1, 20;\n";
+  EXPECT_EQ(time(twice, many, true), time(twice, many, false));
+}
+
 // The first and the last CTA, for some clocks at most: the last one is longer.
 TEST(TimedRun, EndsOfALaunch) {
   std::string text =
