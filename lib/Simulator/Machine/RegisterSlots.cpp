@@ -50,7 +50,8 @@ public:
       : program(program), firstShared(firstShared) {}
   /// Returns false if the program is one whose registers are not followed.
   bool findRegisters();
-  void findRanges();
+  /// Returns false if that would take too much memory.
+  bool findRanges();
   /// Gives each register its place; returns the size of the file.
   uint32_t place();
 
@@ -73,7 +74,7 @@ private:
         f(idOf(op));
   }
   void findBlocks();
-  void findLiveness();
+  bool findLiveness();
   void coverBlock(const Block &block);
   void keepUntilWait(const Block &block, uint32_t pc);
 
@@ -168,7 +169,7 @@ void RegisterFile::findBlocks() {
   }
 }
 
-void RegisterFile::findLiveness() {
+bool RegisterFile::findLiveness() {
   // Most registers live in one block alone: only the others are followed.
   std::vector<unsigned> numbers(registers.size(), ~0u);
   unsigned count = 0;
@@ -185,6 +186,9 @@ void RegisterFile::findLiveness() {
         forEachResult(inst, [&](unsigned id) { defined.set(id); });
     }
   }
+  constexpr uint64_t mostBits = uint64_t(1) << 29;
+  if (uint64_t(count) * blocks.size() > mostBits)
+    return false;
   std::vector<unsigned> followed(count);
   for (auto [id, number] : llvm::enumerate(numbers))
     if (number != ~0u)
@@ -225,6 +229,7 @@ void RegisterFile::findLiveness() {
     for (unsigned number : block.liveOut.set_bits())
       registers[followed[number]].cover(block.end - 1);
   }
+  return true;
 }
 
 /// tcgen05.ld writes its registers until it is waited for.
@@ -259,11 +264,13 @@ void RegisterFile::coverBlock(const Block &block) {
   }
 }
 
-void RegisterFile::findRanges() {
+bool RegisterFile::findRanges() {
   findBlocks();
-  findLiveness();
+  if (!findLiveness())
+    return false;
   for (const Block &block : blocks)
     coverBlock(block);
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -316,9 +323,7 @@ void fa4::sim::shareRegisters(Program &program, uint32_t firstShared,
                               uint32_t registerEnd) {
   program.slots = program.operands;
   RegisterFile file(program, firstShared);
-  if (file.findRegisters()) {
-    file.findRanges();
+  if (file.findRegisters() && file.findRanges())
     registerEnd = file.place();
-  }
   program.registerBytes = llvm::alignTo(std::max(registerEnd, 64u), 64);
 }

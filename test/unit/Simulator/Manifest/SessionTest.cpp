@@ -85,6 +85,26 @@ NpyArray ints(std::vector<int32_t> values) {
   return array;
 }
 
+// A grid that goes by the number of SMs says how many tiles there are.
+TEST_F(SessionTest, WidestGrid) {
+  auto widest = [&](const std::string &grid, const std::string &sizes) {
+    Session session(manifest(R"({"ptx": "k.ptx", "sizes": {"n": 1000)" + sizes +
+                             R"(}, "grid": [)" + grid +
+                             R"(], "block": [1],
+      "tensors": {"x": {"dtype": "i32", "shape": [4]}},
+      "params": [{"tensor": "x"}, {"value": 1}]})"));
+    PrepareOptions options;
+    options.mayBeZeros = true;
+    EXPECT_EQ(prepareError(session, options), "no error");
+    return session.launch(0).widestGrid.count();
+  };
+  const std::string grid = R"-("2 * min(sm_count / 2, ceildiv(n, 3))")-";
+  EXPECT_EQ(widest(grid, R"(, "sm_count": 10)"), 2u * 334);
+  EXPECT_EQ(widest(R"("n")", ""), 0u) << "no number of SMs";
+  EXPECT_EQ(widest(R"("sm_count * 4")", R"(, "sm_count": 10)"), 0u)
+      << "there is no widest one";
+}
+
 } // namespace
 
 TEST_F(SessionTest, LaunchesShareMemoryAndReset) {
