@@ -103,10 +103,10 @@ SCRIPTS = {
     "script-gemm": _once("kernel/dense_gemm/dense_gemm.py", "--mnkl 256,256,512,1"),
     "script-gemm-prefetch": _once("kernel/dense_gemm/dense_gemm_persistent_prefetch.py", "--mnkl 256,256,512,1"),
     "script-gemm-software-pipeline": _once("kernel/dense_gemm/dense_gemm_software_pipeline.py", "--mnkl 256,256,512,1"),
-    # No tcgen05.fence stands around the barrier in front of tcgen05.dealloc.
+    # No tcgen05.fence stands around the barrier in front of tcgen05.dealloc, and pairs do not wait for the peer there.
     **{f"script-{name}": _example(_PRIMITIVES + name + ".py", "", allow=["missing-tensor-fence", *more]) for name, *more in (
-        ("1cta_mma_basic",), ("1cta_mma_pipeline",), ("1cta_mma_mn_major",), ("2cta_mma_basic",), ("2cta_mma_tma_store",),
-        ("clusterMxN_2cta_mma",), ("cp_narrow_a_to_tmem_mma",), ("1cta_mma_a_from_tmem", "tmem-lane-access"),
+        ("1cta_mma_basic",), ("1cta_mma_pipeline",), ("1cta_mma_mn_major",), ("2cta_mma_basic", "race"), ("2cta_mma_tma_store", "race"),
+        ("clusterMxN_2cta_mma", "race"), ("cp_narrow_a_to_tmem_mma",), ("1cta_mma_a_from_tmem", "tmem-lane-access"),
         ("slicek_m32n8k128", "missing-proxy-fence"), ("mcast_clusterMxN_1cta_mma", "exit-with-async-outstanding"),
         ("tmem_ld_to_stmatrix_transpose",))},
     "script-tmem_ld_st": _example(_PRIMITIVES + "tmem_ld_st.py", ""),
