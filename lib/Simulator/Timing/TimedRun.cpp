@@ -714,6 +714,7 @@ bool Launch::beginsAlike(uint64_t index, uint64_t wanted, double clocks) {
   constexpr double step = 0.25, enough = 2;
   ChipModel own = chip;
   Place place = makePlace(own);
+  place.log.reset(); // Nobody asks for its path.
   std::vector<std::unique_ptr<TimedCluster>> active;
   active.push_back(start(index, place, 0, 0));
   for (double passed = wanted; passed < wanted + enough; passed += step) {
@@ -731,7 +732,6 @@ bool Launch::beginsAlike(uint64_t index, uint64_t wanted, double clocks) {
 /// cluster is simulated, too; where they are many, it is enough that the first
 /// of them are the same in clusters all over the launch.
 bool Launch::areTilesEven() {
-  constexpr uint64_t checked = 2;
   uint64_t last = grid.clusterCount - 1, most = tiles / grid.clusterCount + 1;
   if (sink.shouldStop() || !areAlike(turns[0], most))
     return false;
@@ -739,11 +739,8 @@ bool Launch::areTilesEven() {
   if (samples.count(last))
     return differByATurn(turns[0], turns[last]) &&
            beginsAlike(last / 2, 1, clocks);
-  if (!beginsAlike(last, checked, clocks) ||
-      !beginsAlike(last / 2, checked, clocks))
-    return false;
-  return llvm::all_of(llvm::ArrayRef<uint64_t>({last / 4, last / 4 * 3}),
-                      [&](uint64_t at) { return beginsAlike(at, 1, clocks); });
+  return beginsAlike(last, 2, clocks) && beginsAlike(last / 2, 1, clocks) &&
+         beginsAlike(last / 4, 1, clocks);
 }
 
 /// Simulates as few clusters of a launch with even tiles as it takes. Returns
