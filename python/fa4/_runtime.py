@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fa4 import _library
+from fa4.arrays import torch_dtypes
 from fa4.captured import is_torch_tensor
 from fa4.errors import LaunchError
 from fa4.spec import SpecError
@@ -123,19 +124,11 @@ def describe(name: str, tensor) -> tuple[int, int, str, tuple[int, ...], tuple[i
     return device, (given.data or 0) + given.byte_offset, dtype, shape, strides
 
 
-@functools.cache
-def _torch_dtypes() -> dict:
-    torch = sys.modules["torch"]
-    names = {"i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "f16": "float16", "f32": "float32", "f64": "float64",
-             "bf16": "bfloat16", "bool": "bool"}  # fmt: skip
-    return {getattr(torch, theirs): ours for ours, theirs in names.items()}
-
-
 def _describe_torch(name: str, tensor):
     """Without DLPack, which takes no tensor that requires a gradient, and longer."""
     if not tensor.is_cuda:
         raise LaunchError(f"{name} is not in the memory of a CUDA device; Kernel.simulate runs on numpy arrays")
-    dtype = _torch_dtypes().get(tensor.dtype)
+    dtype = torch_dtypes().get(tensor.dtype)
     if dtype is None:
         raise LaunchError(f"{name} has elements of a type that no kernel takes")
     return tensor.device.index or 0, tensor.data_ptr(), dtype, tuple(tensor.shape), tensor.stride()

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arrays of numpy that calls take and give: their element types, numbers, and results by their names."""
 
+import functools
 import math
 import sys
 
@@ -24,6 +25,13 @@ def numpy_dtype(name: str):
 
         return np.dtype(getattr(ml_dtypes, name))
     return np.dtype(name)
+
+
+@functools.cache
+def torch_dtypes() -> dict:
+    """The dtypes of torch and their names in manifests, as far as torch, which must be imported, has them."""
+    torch = sys.modules["torch"]
+    return {getattr(torch, theirs): ours for ours, theirs in ELEMENT_TYPES.items() if hasattr(torch, theirs)}
 
 
 def as_array(name: str, value):

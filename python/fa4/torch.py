@@ -24,7 +24,7 @@ import torch
 from torch.nn.attention.flex_attention import AuxOutput, AuxRequest, BlockMask, create_block_mask
 
 from fa4 import torch_functions, torch_ops, torch_transforms
-from fa4.arrays import as_number
+from fa4.arrays import as_number, torch_dtypes
 from fa4.function_key import function_key
 from fa4.spec import Spec, SpecError, read_scale, sdpa
 from fa4.torch_ops import run as _call  # noqa: F401: a call on tensors of any device, for who has a kernel
@@ -33,7 +33,7 @@ __all__ = ["attention", "flex_attention", "trace_as"]
 
 torch_functions.find_functions()
 
-DTYPES = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32", torch.int32: "i32", torch.bool: "bool"}
+DTYPES = torch_dtypes()
 
 
 def _autocast(tensors: tuple) -> tuple:
@@ -239,10 +239,10 @@ def flex_attention(
             mask_mod = _mask_mod_of(block_mask, (query.shape[-2], key.shape[-2]))
     with_lse = return_lse or return_aux is not None
     cast = _autocast((query, key, value))
-    if DTYPES.get(cast[0].dtype) not in ("bf16", "f16"):
+    dtype = DTYPES.get(cast[0].dtype)
+    if dtype not in ("bf16", "f16"):
         raise SpecError(f"tensors of {cast[0].dtype}: only bf16 and f16")
     shapes = [f"B {heads} {s} {each.shape[-1]}" for heads, s, each in (("Hq", "Sq", query), ("Hkv", "Sk", key), ("Hkv", "Sk", value))]
-    dtype = DTYPES[cast[0].dtype]
 
     def make():
         spec = sdpa(*shapes, dtype=dtype, layout="bhsd", score_mod=score_mod, mask_mod=mask_mod, scale=scale, lse=with_lse)

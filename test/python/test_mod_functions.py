@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fa4
-from fa4_testing import gpu
+from fa4 import reference
+from fa4_testing import cpu, gpu
 
 pytestmark = pytest.mark.skipif(not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-compile and fa4-sim")
 
@@ -105,6 +106,54 @@ def test_of_scores(part):
       %g = arith.addf %a, %one : f32
     """ + "\n".join(f"%r{n} = {text}" for n, (text, _) in enumerate(functions))
     check(len(functions), body, lambda head, s, x: functions[head][1](s, np.tanh(s), 1 + np.abs(s)))
+
+
+# Those of OF_SCORES that have a kink or an infinite slope at 0, where differences say nothing.
+NOT_SMOOTH = ("cbrt", "round_", "clampf")
+
+
+def test_derivatives_of_scores():
+    """Gradients on the CPU path, whose derivatives are rules of fa4, by differences of numpy's functions."""
+    functions = [each for name, each in OF_SCORES.items() if name not in NOT_SMOOTH]
+    heads, t = len(functions), f"tensor<1x?x{len(functions)}x{DIM}xf32>"
+    body = "\n".join(
+        f"%r{n} = {text}\n%e{n} = arith.constant {n} : index\n%c{n} = arith.cmpi eq, %h, %e{n} : index\n"
+        f"%t{n} = arith.select %c{n}, %r{n}, {f'%t{n - 1}' if n else '%s'} : f32"
+        for n, (text, _) in enumerate(functions)
+    )
+    text = f"""
+func.func @g(%q: {t}, %k: {t}, %v: {t}, %o: {t}, %do: {t}, %l: tensor<1x{heads}x?xf32>) -> ({t}, {t}, {t}) {{
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %v out(%o) dout(%do) lse(%l) layout<bshd>
+    : {t}, {t}, {t}, {t}, {t}, tensor<1x{heads}x?xf32> -> {t}, {t}, {t}
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {{
+      %one = arith.constant 1.0 : f32
+      %three = arith.constant 3.0 : f32
+      %w = arith.mulf %s, %three : f32
+      %u = math.tanh %s : f32
+      %square = arith.mulf %s, %s : f32
+      %a = arith.addf %square, %one : f32
+      %g = arith.addf %a, %one : f32
+      {body}
+      attn.yield %t{heads - 1} : f32
+    }}
+  return %dq, %dk, %dv : {t}, {t}, {t}
+}}"""
+    rng = np.random.default_rng(5)
+    q, do = (rng.standard_normal((1, QUERIES, heads, DIM)).astype(np.float32) for _ in range(2))
+    k, v = (rng.standard_normal((1, KEYS, heads, DIM)).astype(np.float32) for _ in range(2))
+    q /= 2  # Powers of larger scores are so large that f32 has few digits left for their differences.
+
+    def modify(s, b, h, i, j):
+        # sin and cos are of 20 s above, and of 3 s here: differences of theirs are less exact.
+        return functions[h][1](s * 3 / 20 if functions[h] in (OF_SCORES["sin"], OF_SCORES["cos"]) else s, np.tanh(s), 2 + s * s)
+
+    out, lse = reference.sdpa(q, k, v, layout="bshd", score_mod=modify)
+    found = cpu.compile(text)["g"](q, k, v, out.astype(np.float32), do, lse.astype(np.float32))
+    wanted = reference.sdpa_backward(q, k, v, do, layout="bshd", score_mod=modify)
+    for name, result, want in zip(("dq", "dk", "dv"), found, wanted):
+        for head in range(heads):
+            error = np.abs(result[:, :, head] - want[:, :, head]).max() / np.abs(want[:, :, head]).max()
+            assert error < 1e-3, (name, functions[head][0], error)
 
 
 def test_of_positions():
