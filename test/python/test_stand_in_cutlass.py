@@ -6,7 +6,7 @@
 import enum
 from types import SimpleNamespace
 
-from fa4.stand_in_cutlass import OF_THE_DRIVER, _replace_runtime
+from fa4.driver.stand_in_cutlass import OF_THE_DRIVER, _replace_runtime
 
 
 class DriverError(enum.IntEnum):
