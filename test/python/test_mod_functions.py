@@ -46,6 +46,8 @@ OF_SCORES = {
     "log10": ("math.log10 %g : f32", lambda s, u, g: np.log10(g)),
     "powf": ("math.powf %s, %three : f32", lambda s, u, g: s**3),
     "powf of a number": ("math.powf %g, %s : f32", lambda s, u, g: g**s),
+    "fpowi": ("math.fpowi %s, %n : f32, i32", lambda s, u, g: s ** np.trunc(2 * np.abs(s))),
+    "fpowi of a constant": ("math.fpowi %u, %eleven : f32, i32", lambda s, u, g: u**11),
     "round_": ("math.round %s : f32", lambda s, u, g: np.copysign(np.floor(np.abs(s) + 0.5), s)),
     "clampf": ("math.clampf %s to [%low, %one] : f32", lambda s, u, g: np.clip(s, -0.5, 1)),
 }
@@ -104,12 +106,15 @@ def test_of_scores(part):
       %u = math.tanh %s : f32
       %a = math.absf %s : f32
       %g = arith.addf %a, %one : f32
+      %eleven = arith.constant 11 : i32
+      %double = arith.addf %a, %a : f32
+      %n = arith.fptosi %double : f32 to i32
     """ + "\n".join(f"%r{n} = {text}" for n, (text, _) in enumerate(functions))
     check(len(functions), body, lambda head, s, x: functions[head][1](s, np.tanh(s), 1 + np.abs(s)))
 
 
-# Those of OF_SCORES that have a kink or an infinite slope at 0, where differences say nothing.
-NOT_SMOOTH = ("cbrt", "round_", "clampf")
+# Those of OF_SCORES that have a kink, a step or an infinite slope, where differences say nothing.
+NOT_SMOOTH = ("cbrt", "round_", "clampf", "fpowi")
 
 
 def test_derivatives_of_scores():
@@ -133,6 +138,7 @@ func.func @g(%q: {t}, %k: {t}, %v: {t}, %o: {t}, %do: {t}, %l: tensor<1x{heads}x
       %square = arith.mulf %s, %s : f32
       %a = arith.addf %square, %one : f32
       %g = arith.addf %a, %one : f32
+      %eleven = arith.constant 11 : i32
       {body}
       attn.yield %t{heads - 1} : f32
     }}

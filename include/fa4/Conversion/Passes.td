@@ -414,9 +414,9 @@ def LaneMathToLLVM : FA4_Pass<"lane-math-to-llvm"> {
     `math` are errors: LLVM's back end would call a library for them, which a GPU does
     not have. `attn-to-tile` expands those of a `score_mod` or `mask_mod` before: `tan`,
     `sinh`, `cosh`, `asinh`, `acosh`, `atanh`, `powf`, `round`, `clampf`, `log10`, `sincos`,
-    `isnan`, `isinf`, `isfinite` and `isnormal` by their definitions, powers with small constant exponents as products,
+    `isnan`, `isinf`, `isfinite` and `isnormal` by their definitions, powers with small constant exponents as products, `fpowi` as `powf`,
     `atan`, `atan2`, `asin`, `acos`, `erf`, `erfc`, `cbrt`, `expm1` and `log1p` by upstream's
-    polynomials. Nothing has code for `ipowi` and `fpowi` with other exponents.
+    polynomials. Nothing has code for `ipowi` with other exponents.
 
     Before:
 

@@ -150,6 +150,20 @@ struct ExpandPowF : OpRewritePattern<math::PowFOp> {
   }
 };
 
+/// Replaces a power with a whole exponent that is not constant by x^y.
+struct ExpandFPowI : OpRewritePattern<math::FPowIOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::FPowIOp op,
+                                PatternRewriter &b) const override {
+    if (!op.getType().isF32())
+      return failure();
+    Value exponent =
+        arith::SIToFPOp::create(b, op.getLoc(), op.getType(), op.getRhs());
+    b.replaceOpWithNewOp<math::PowFOp>(op, op.getLhs(), exponent);
+    return success();
+  }
+};
+
 /// Keeps values up to date whose operations are replaced.
 struct Tracker : RewriterBase::Listener {
   explicit Tracker(ArrayRef<Value *> tracked) : tracked(tracked) {}
@@ -186,6 +200,8 @@ static FrozenRewritePatternSet getPatterns(MLIRContext *context) {
                ExpandClass<math::IsInfOp, Predicate::OEQ>,
                ExpandClass<math::IsFiniteOp, Predicate::OLT>,
                ExpandClass<math::IsNormalOp, Predicate::OLT>>(context);
+  // Where the exponent is no small constant.
+  patterns.add<ExpandFPowI>(context, /*benefit=*/0);
   populateMathF32ExpansionPatterns(patterns, hasPolynomial);
   populateMathPolynomialApproximationPatterns(patterns, hasPolynomial);
   return patterns;

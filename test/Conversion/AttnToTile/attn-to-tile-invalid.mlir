@@ -209,14 +209,16 @@ func.func @gradient_score_mod(%dq: memref<1x64x1x64xbf16>, %dk: memref<1x64x1x64
 // -----
 
 func.func @gradient_derivative(%dq: memref<1x64x1x64xbf16>, %dk: memref<1x64x1x64xbf16>, %dv: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %lse: memref<1x1x64xf32>) {
-  // expected-error @+1 {{not supported on sm_100a: 'math.fpowi' in score_mod: a thread has no code for it}}
+  // expected-error @+1 {{not supported on sm_100a: 'math.ipowi' in score_mod: a thread has no code for it}}
   attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
     outs(%dq, %dk, %dv : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>)
     : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x1x64xf32>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
       %n = arith.index_cast %h : index to i32
       // expected-note @+1 {{this operation of score_mod}}
-      %r = math.fpowi %s, %n : f32, i32
+      %power = math.ipowi %n, %n : i32
+      %factor = arith.sitofp %power : i32 to f32
+      %r = arith.mulf %s, %factor : f32
       attn.yield %r : f32
     }
   return
@@ -278,12 +280,14 @@ module @outer {
 // -----
 
 func.func @power(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
-  // expected-error @+1 {{not supported on sm_100a: 'math.fpowi' in score_mod: a thread has no code for it}}
+  // expected-error @+1 {{not supported on sm_100a: 'math.ipowi' in score_mod: a thread has no code for it}}
   %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
       %n = arith.index_cast %h : index to i32
       // expected-note @+1 {{this operation of score_mod}}
-      %r = math.fpowi %s, %n : f32, i32
+      %power = math.ipowi %n, %n : i32
+      %factor = arith.sitofp %power : i32 to f32
+      %r = arith.mulf %s, %factor : f32
       attn.yield %r : f32
     }
   return %o : tensor<1x64x1x64xbf16>

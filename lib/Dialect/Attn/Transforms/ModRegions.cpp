@@ -81,6 +81,7 @@ private:
   Value deriveArith(Operation *op, ValueRange x, ArrayRef<Value> dx, Value r);
   Value deriveChoice(Operation *op, ValueRange x, ArrayRef<Value> dx, Value r);
   Value derivePow(ValueRange x, ArrayRef<Value> dx, Value r);
+  Value derivePowI(ValueRange x, Value dx);
   Value deriveAtan2(ValueRange x, ArrayRef<Value> dx);
 
   ImplicitLocOpBuilder b;
@@ -154,6 +155,16 @@ Value Rules::derivePow(ValueRange x, ArrayRef<Value> dx, Value r) {
     sum = sum ? add(sum, term) : term;
   }
   return sum;
+}
+
+/// Derivative of x^n, with a whole number n.
+Value Rules::derivePowI(ValueRange x, Value dx) {
+  Type type = x[1].getType();
+  Value one = arith::ConstantOp::create(b, b.getIntegerAttr(type, 1));
+  Value less = arith::SubIOp::create(b, x[1], one);
+  Value power = math::FPowIOp::create(b, x[0], less);
+  Value exponent = arith::SIToFPOp::create(b, x[0].getType(), x[1]);
+  return mul(dx, mul(exponent, power));
 }
 
 /// Derivative of atan2(x, y), the angle of the point (y, x).
@@ -244,6 +255,8 @@ Value Rules::deriveArith(Operation *op, ValueRange x, ArrayRef<Value> dx,
 Value Rules::derive(Operation *op, ValueRange x, ArrayRef<Value> dx, Value r) {
   if (isa<math::PowFOp>(op))
     return derivePow(x, dx, r);
+  if (isa<math::FPowIOp>(op))
+    return derivePowI(x, dx[0]);
   if (isa<math::Atan2Op>(op))
     return deriveAtan2(x, dx);
   if (op->getNumOperands() == 1)
@@ -391,12 +404,12 @@ static bool hasRule(Operation *op) {
              arith::MinimumFOp, arith::MinNumFOp, arith::SelectOp,
              arith::ExtFOp, arith::TruncFOp>(op) ||
          isa<math::FmaOp, math::ClampFOp, math::CopySignOp, math::PowFOp,
-             math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
-             math::TruncOp, math::ExpOp, math::Exp2Op, math::ExpM1Op,
-             math::LogOp, math::Log2Op, math::Log10Op, math::Log1pOp,
-             math::SqrtOp, math::RsqrtOp, math::CbrtOp, math::TanhOp,
-             math::SinhOp, math::CoshOp, math::SinOp, math::CosOp, math::TanOp,
-             math::AtanOp, math::AsinOp, math::AcosOp>(op) ||
+             math::FPowIOp, math::FloorOp, math::CeilOp, math::RoundOp,
+             math::RoundEvenOp, math::TruncOp, math::ExpOp, math::Exp2Op,
+             math::ExpM1Op, math::LogOp, math::Log2Op, math::Log10Op,
+             math::Log1pOp, math::SqrtOp, math::RsqrtOp, math::CbrtOp,
+             math::TanhOp, math::SinhOp, math::CoshOp, math::SinOp, math::CosOp,
+             math::TanOp, math::AtanOp, math::AsinOp, math::AcosOp>(op) ||
          isa<math::Atan2Op, math::AcoshOp, math::AsinhOp, math::AtanhOp,
              math::ErfOp, math::ErfcOp, math::AbsFOp>(op);
 }

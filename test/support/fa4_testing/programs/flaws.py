@@ -80,7 +80,7 @@ FLAWS = {
     "farther band": _clause("mask<window, left = 9223372036854775807, right = 0, top_left>"),
     "rank": lambda p, t: t.replace(f"{p.kind}<", f"{p.kind}<1x", 1),
     "no such op": _line("attn.sdpa", "attn.sdqa"),
-    "power": _operation("%w = arith.index_cast %i : index to i32 %r = math.fpowi %s, %w : f32, i32"),
+    "power": _operation("%w = arith.index_cast %i : index to i32 %n = math.ipowi %w, %w : i32 %r = arith.sitofp %n : i32 to f32"),
     "branch": _operation("%c = arith.cmpi slt, %i, %j : index %r = scf.if %c -> (f32) { scf.yield %s : f32 }"
                          " else { %n = arith.negf %s : f32 scf.yield %n : f32 }"),
     "loop": _operation("%z = arith.constant 0 : index %o = arith.constant 1 : index "
