@@ -109,6 +109,20 @@ def test_simulates_ptx(environment, tmp_path):
     assert run(environment, "-c", code, cwd=tmp_path, env=settings(tmp_path))
 
 
+def test_other_pythons(wheel, tmp_path):
+    """FA4_MORE_PYTHONS names Pythons, such as python3.12 and python3.13. pip installs the wheel for each of them, with numpy
+    and ml_dtypes from where pip finds them, and the block of the README runs."""
+    pythons = os.environ.get("FA4_MORE_PYTHONS", "").split()
+    if not pythons:
+        pytest.skip("needs FA4_MORE_PYTHONS")
+    (block,) = [b for b in fa4docs.blocks(ROOT / "README.md") if b.language == "python"]
+    for number, python in enumerate(pythons):
+        folder = tmp_path / str(number)
+        run(python, "-m", "venv", folder)
+        run(folder / "bin" / "pip", "-q", "install", wheel)
+        assert float(run(folder / "bin" / "python", "-c", block.text, cwd=tmp_path, env=settings(tmp_path)).splitlines()[0]) < 0.02
+
+
 def test_modules_import_without_the_checkout(environment, tmp_path):
     """All but those that are for a framework, which is not there."""
     code = "import fa4, importlib, pkgutil\nfor m in pkgutil.iter_modules(fa4.__path__):\n  if m.name != '__main__' and not m.name.startswith('torch'): importlib.import_module('fa4.' + m.name)"

@@ -12,6 +12,7 @@
 #include "KernelLayout.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/StringMap.h"
+#include <variant>
 
 namespace fa4::tile {
 
