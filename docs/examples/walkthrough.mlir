@@ -1,4 +1,4 @@
-// The op that docs/architecture.md walks through the levels: grouped-query
+// The op that docs/cpu-path.md follows to a shared library: grouped-query
 // attention (4 query heads share 2 key/value heads) with a tanh soft cap on the
 // scores and a mask given as a function.
 func.func @softcap(%q: tensor<2x128x4x64xf16>, %k: tensor<2x192x2x64xf16>,

@@ -75,7 +75,7 @@ def TileWarpSpecialize : FA4_Pass<"tile-warp-specialize", "::fa4::tile::KernelOp
   let summary = "Partition a tile program into roles that talk through channels";
   let description = [{
     *Input*: a tile program for one target, whose values are whole tiles; the level
-    `lazy-rescale`. *Output*: the same program as roles (`tile.role`), which run at
+    `assign-work`. *Output*: the same program as roles (`tile.role`), which run at
     the same time on warps of their own, and channels (`tile.channel`) between them.
 
     The pass decides which warps execute which operations. The decision follows from the dataflow and from where the
