@@ -11,6 +11,9 @@ from urllib.parse import unquote
 import fa4docs
 import pictures
 import pytest
+from markdown_it import MarkdownIt
+
+from fa4 import gpu, results
 
 ROOT = fa4docs.ROOT
 PAGES = fa4docs.pages()
@@ -133,3 +136,71 @@ def test_pictures_are_up_to_date():
     for name, text in drawn.items():
         stored = (pictures.PICTURES / name).read_text()
         assert stored == text, f"{name} is stale: run scripts/update-docs"
+
+
+# ---------------------------------------------------------------------------
+# Forms
+# ---------------------------------------------------------------------------
+
+# Generated from descriptions in .td files.
+REFERENCE = ROOT / "docs" / "reference"
+# Lines of pages that are to be read as a whole.
+MOST_LINES = {"docs/architecture.md": 300, "docs/results.md": 60}
+
+
+def long_lines(text, most=120):
+    """The numbers of the lines of prose with more than `most` columns that could be broken: those with a space in front of
+    the last column that is allowed. Rows of tables, which cannot, and blocks of code are left out."""
+    code = set()
+    for token in MarkdownIt("commonmark").enable("table").parse(text):
+        if token.type in ("fence", "code_block", "table_open"):
+            code.update(range(*token.map))
+    lines = enumerate(text.splitlines())
+    return [number + 1 for number, line in lines if number not in code and len(line) > most and re.search(r"\S\s", line[: most + 1])]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if REFERENCE not in page.parents], ids=lambda p: str(p.relative_to(ROOT)))
+def test_prose_is_wrapped(page):
+    found = long_lines(page.read_text())
+    assert not found, f"{page.relative_to(ROOT)}: lines {found[:20]} have more than 120 columns"
+
+
+def test_long_lines_are_found():
+    long = "word " * 30
+    text = f"# Page\n\n{long}\n\n- {long}\n\n| {long} |\n|---|\n| {long} |\n\n```text\n{long}\n```\n\n<!-- {long} -->\n\n{'x' * 200}\n"
+    assert long_lines(text) == [3, 5, 15]
+
+
+@pytest.mark.parametrize("name", MOST_LINES)
+def test_page_stays_short(name):
+    lines = len((ROOT / name).read_text().splitlines())
+    assert lines <= MOST_LINES[name], f"{name} has {lines} lines: move what few readers need to a page of its own"
+
+
+def section(page, heading):
+    """The text below a heading of the second level."""
+    return re.search(rf"^## {heading}\n(.*?)^## ", page.read_text(), re.MULTILINE | re.DOTALL)[1]
+
+
+def test_readme_starts_with_five_pages():
+    """A newcomer has half an hour: five rows, whose minutes are thirty."""
+    rows = re.findall(r"^\| .* \| (\d+) \|", section(ROOT / "README.md", "Start here"), re.MULTILINE)
+    assert len(rows) == 5 and sum(map(int, rows)) == 30
+
+
+def test_readme_says_what_the_model_is_worth():
+    """The figures of README are those of the pages that are measured."""
+    said = " ".join(section(ROOT / "README.md", "State").split())
+    assert "No Blackwell card has run a kernel of fa4." in said
+    for page in results.pages():
+        if page.name in ("published", "timing"):
+            for figure in re.findall(r"-?\d[\d.]*(?: of \d+|%)", page.headline):
+                assert figure in said, f"{page.name}.md says {figure}"
+
+
+def test_every_step_has_its_file():
+    """Each level of the compiler is a row of the table in architecture.md, with a link to the code that decides it."""
+    table = section(ROOT / "docs" / "architecture.md", "The path, file by file")
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \|.*?\| ([^|]*)\|$", table, re.MULTILINE))
+    assert set(gpu.levels()) <= set(rows)
+    assert all(".cpp)" in cell for cell in rows.values())
