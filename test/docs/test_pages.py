@@ -13,7 +13,7 @@ import pictures
 import pytest
 from markdown_it import MarkdownIt
 
-from fa4 import gpu, results
+from fa4_testing import gpu, results
 
 ROOT = fa4docs.ROOT
 PAGES = fa4docs.pages()
