@@ -1,9 +1,9 @@
 """lit configuration of the fa4 test suite.
 
 Environment:
-  FA4_VERIFY_ROUNDTRIP=1  each fa4-opt gets --verify-roundtrip: what it has
-                          parsed is printed, as text and as bytecode, parsed
-                          again and compared. Only tests with fa4-opt are run
+  FA4_VERIFY_ROUNDTRIP=0  without --verify-roundtrip, which each fa4-opt gets
+                          otherwise: what it has parsed is printed, as text and
+                          as bytecode, parsed again and compared
   FA4_PTXAS               ptxas to use, if fa4-compile would not find it
 """
 
@@ -45,17 +45,12 @@ for name in os.environ:
     if name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "FA4_SEED", "HOME") or name.startswith("CCACHE_"):
         config.environment[name] = os.environ[name]
 
-if os.environ.get("FA4_VERIFY_ROUNDTRIP", "0") not in ("", "0"):
+if os.environ.get("FA4_VERIFY_ROUNDTRIP", "1") != "0":
     # Where fa4-opt is a command, but not where the same command has the option
-    # already: it may be given only once.
-    config.available_features.add("verify-roundtrip")
-    commands = {
-        tool: rf"(?<![\w./%=-]){tool}(?![\w./-])(?![^|;]*--verify-roundtrip)"
-        for tool in ("fa4-opt", "fa4-test-opt")
-    }
-    for tool, command in commands.items():
+    # already, as --verify-roundtrip=false: it may be given only once.
+    for tool in ("fa4-opt", "fa4-test-opt"):
+        command = rf"(?<![\w./%=-]){tool}(?![\w./-])(?![^|;]*--verify-roundtrip)"
         config.substitutions.append((command, f"{tool} --verify-roundtrip"))
-    config.test_format = QuotedShTest(commands.values())
 
 if shutil.which("zsh"):
     config.available_features.add("zsh")

@@ -75,19 +75,10 @@ def quoted(line):
 
 
 class QuotedShTest(lit.formats.ShTest):
-    """lit.formats.ShTest with lit's internal shell and `quoted` lines. A file is a
-    test only if some RUN line matches one of `commands`, if there are any."""
+    """lit.formats.ShTest with lit's internal shell and `quoted` lines."""
 
-    def __init__(self, commands=()):
+    def __init__(self):
         super().__init__(execute_external=False)
-        self.commands = [re.compile(rf"RUN:.*{command}") for command in commands]
-
-    def getTestsForPath(self, testSuite, path_in_suite, litConfig, localConfig):
-        for test in super().getTestsForPath(testSuite, path_in_suite, litConfig, localConfig):
-            with open(test.getSourcePath(), encoding="utf-8", errors="replace") as file:
-                text = file.read() if self.commands else ""
-            if not self.commands or any(command.search(text) for command in self.commands):
-                yield test
 
     # As lit.TestRunner.executeShTest, which has no place to change lines before
     # the substitutions.

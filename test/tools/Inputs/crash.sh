@@ -1,7 +1,7 @@
 #!/bin/sh
-# crash.sh TOOL FIFO: the tool gets a signal while it reads from the FIFO.
+# crash.sh NAME FIFO: the tool fa4-NAME gets a signal while it reads from the FIFO.
 # The FIFO stays open for writing, so that the tool neither ends nor goes on.
-"$1" "$2" &
+"fa4-$1" "$2" &
 tool=$!
 exec 3> "$2"
 sleep 0.5
