@@ -37,7 +37,7 @@ public:
 private:
   struct Count {
     int64_t number = 0;
-    /// A text that says how the number comes about.
+    /// A text for the diagnostic: which arrivals or bytes add up to the number.
     std::string why;
   };
   Finding checkFull(unsigned channel);
@@ -135,8 +135,9 @@ Finding CountCheck::run() {
   return {};
 }
 
-/// The role that exchanges waits at the barrier, and expects all bytes that the
-/// other CTA sends: half of the columns of its tile.
+/// Checks the barrier of an exchange. The role of the exchange waits there for
+/// all bytes that the other CTA sends, which are half of the columns of its
+/// tile.
 Finding CountCheck::checkLanded(unsigned number) {
   ChannelOp op = model.channels[number].op;
   if (!op.getLanded())
@@ -150,9 +151,9 @@ Finding CountCheck::checkLanded(unsigned number) {
                           type.getDimSize(0), bytes)});
 }
 
-/// The consumers wait at the barrier. One that waits for both CTAs does so at
-/// one barrier, at which the producers of both arrive; the loads of both are
-/// expected by one of them.
+/// Checks the barrier at which consumers wait for a filled stage. A consumer
+/// that reads the stages of both CTAs waits at one barrier only: the producers
+/// of both CTAs arrive there, and one of them expects the bytes of both loads.
 Finding CountCheck::checkFull(unsigned number) {
   const ProtocolChannel &channel = model.channels[number];
   const ProtocolChannel &peer = model.channels[peerOf(number)];
@@ -186,8 +187,9 @@ Finding CountCheck::checkFull(unsigned number) {
                  bytes(number, producers.size()));
 }
 
-/// The producer waits at the barrier. If it fills the stages of both CTAs, it
-/// does so at one barrier, at which the consumers of both arrive.
+/// Checks the barrier at which the producer waits for an empty stage. A
+/// producer that fills the stages of both CTAs waits at one barrier only, where
+/// the consumers of both CTAs arrive.
 Finding CountCheck::checkEmpty(unsigned number) {
   const ProtocolChannel &channel = model.channels[number];
   const ProtocolChannel &peer = model.channels[peerOf(number)];
@@ -211,7 +213,8 @@ Finding CountCheck::checkEmpty(unsigned number) {
 
 namespace {
 
-/// Follows values of channels through the variables of roles that issue.
+/// Finds the channels whose stages an MMA or a TMA store reads. A role hands a
+/// stage on through variables, so these are followed.
 class AsyncReaders {
 public:
   explicit AsyncReaders(const ProtocolModel &model) {
@@ -227,7 +230,9 @@ public:
   Operation *of(unsigned channel) const { return readers.lookup(channel); }
 
 private:
-  /// Follows the steps of a role. Returns true if anything new was learnt.
+  /// Follows the steps of a role once. Returns true if a variable may name a
+  /// stage that was not known for it before; the caller repeats until none
+  /// does.
   bool follow(const ProtocolRole &role) {
     bool isNew = false;
     auto flow = [&](const Step::Assignments &assignments) {
@@ -254,7 +259,8 @@ private:
   llvm::DenseMap<unsigned, Operation *> readers;
 };
 
-/// Follows writes that are not fenced through the code of a role of lanes.
+/// Follows writes through the code of a role of lanes, from a tile.write to the
+/// fence or the commit behind it.
 class FenceCheck {
 public:
   FenceCheck(const ProtocolModel &model, const AsyncReaders &readers)

@@ -10,7 +10,7 @@
 
 using namespace fa4::tile;
 
-/// The steps of a loop while it asks for another pass: none.
+/// While a loop asks for another pass, its frame has no steps left to run.
 static const std::vector<Step> kNothing;
 
 RoleCursor::RoleCursor(const ProtocolModel &model, unsigned role)
@@ -18,7 +18,7 @@ RoleCursor::RoleCursor(const ProtocolModel &model, unsigned role)
       counts(model.channels.size(), {0, 0, 0, 0}),
       loopPasses(model.loops.size(), -1), loopLeft(model.loops.size(), false) {
   stack.push_back({&model.roles[role].body, 0, nullptr});
-  // Initial values count as the first ones that the producer has committed.
+  // The producer counts initial values as acquired and committed.
   for (auto [channel, count] : llvm::zip(model.channels, counts))
     count[0] = count[1] = channel.initial;
 }
@@ -56,8 +56,8 @@ bool RoleCursor::fetch() {
                loopPasses[loop.number]};
       if (frame.steps == &loop.body) {
         assign(loop.back);
-        // The question is asked once for each pass, when the back edge is
-        // taken.
+        // The back edge has been taken: with no steps left in the frame, a
+        // repeated fetch asks again but does not assign again.
         frame.steps = &kNothing;
         frame.next = 0;
       }

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // An error of the proof stands on one operation, and its notes tell the
-// shortest counter-example. The explanation turns to who edits the file: where
-// each role stands then, what it waits for, and where in the file the role that
-// should do it would do it.
+// shortest counter-example. The explanation is for the person who edits the
+// file. It says where each role stands at the end of the counter-example, what
+// the role waits for, and which line of which other role should end the wait.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +26,8 @@ static bool isStep(const Step &step, StepKind kind, unsigned channel) {
   return step.kind == kind && step.channel == channel;
 }
 
-/// Says of a role that cannot go on what it waits for, and of the role that
-/// should come where it would do that, or did it last.
+/// Explains a role that cannot go on: what the role waits for, and where the
+/// other role has the commit or release that would end the wait.
 void Verifier::explainBlocked(const Machine &machine, unsigned role) {
   const ProtocolEvent &event = machine.cursors[role].event();
   finding->waits.push_back({event.step->op, describeBlocked(machine, role)});
@@ -56,8 +56,8 @@ void Verifier::explainBlocked(const Machine &machine, unsigned role) {
              .str()});
 }
 
-/// Says of a channel of which fewer values are released than committed which
-/// steps of its producer come to wait for the next release.
+/// Explains a channel with fewer releases than commits: which steps of its
+/// producer will wait for the missing release.
 void Verifier::explainStarved(const Machine &machine, unsigned channel) {
   const ProtocolChannel &of = model.channels[channel];
   const ChannelState &state = machine.channels[channel];
@@ -80,8 +80,8 @@ void Verifier::explainStarved(const Machine &machine, unsigned channel) {
   });
 }
 
-/// Says of two steps that nothing orders what the roles have waited for by
-/// then.
+/// Explains two accesses that nothing orders: the last wait of each role before
+/// its access.
 void Verifier::explainOrder(const Machine &machine) {
   FindingConcerns concerns(model, *finding);
   for (unsigned role = 0; role < roleCount(); ++role) {
@@ -96,8 +96,9 @@ void Verifier::explainOrder(const Machine &machine) {
   }
 }
 
-/// Explains a kernel that has no model, because a channel lacks one side: who
-/// waits for steps that no role has. Returns false if there is nobody.
+/// Explains a kernel that has no model because a channel lacks its producer or
+/// its consumers: names the roles that wait for the missing side. Returns false
+/// if no role does.
 static bool explainMissingSide(KernelOp kernel) {
   bool hasExplained = false;
   for (ChannelOp channel : kernel.getBody().getOps<ChannelOp>()) {

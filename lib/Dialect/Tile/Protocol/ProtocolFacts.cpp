@@ -12,7 +12,7 @@
 using namespace fa4::tile;
 using llvm::SmallVector;
 
-/// The largest number of inequalities whose sums are tried.
+/// A bound is sought among sums of at most so many inequalities.
 static constexpr unsigned kMaxSummands = 3;
 
 LinearForm ProtocolFacts::simplify(const LinearForm &form) const {
@@ -50,8 +50,8 @@ bool ProtocolFacts::assumeZero(const LinearForm &form) {
   }
   std::optional<Unknown> solved;
   for (auto [unknown, coefficient] : simple.terms)
-    // The unknown of the latest pass is preferred, because it is the first to
-    // be forgotten.
+    // Solve for the unknown of the latest pass: it will be forgotten first, and
+    // then the equation can be dropped as a whole.
     if ((coefficient == 1 || coefficient == -1) &&
         (!solved || !unknown.passes().empty()))
       solved = unknown;
@@ -98,8 +98,8 @@ std::set<Unknown> ProtocolFacts::unknowns() const {
   return result;
 }
 
-/// Adds what two inequalities say together without the unknown: of `x >= 1` and
-/// `y >= x`, that `y >= 1`.
+/// Adds the inequalities that remain when `unknown` is removed: `x >= 1` and `y
+/// >= x` give `y >= 1`.
 void ProtocolFacts::eliminate(Unknown unknown) {
   SmallVector<LinearForm> below, above;
   for (const auto &[terms, constant] : inequalities)
@@ -126,8 +126,8 @@ void ProtocolFacts::forget(llvm::function_ref<bool(Unknown)> isOld) {
       auto it = form.terms.find(unknown);
       if (it == form.terms.end())
         continue;
-      // The unknown is replaced by an equation that contains it; without one,
-      // what is known of it is lost.
+      // An equation in which the unknown occurs can replace it everywhere, if
+      // its coefficient is 1 or -1. Otherwise the facts about it are lost.
       LinearForm equation = form;
       equation.terms[other] = -1;
       int64_t coefficient = it->second;

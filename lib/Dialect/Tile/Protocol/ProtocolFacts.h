@@ -23,7 +23,7 @@ public:
   /// 1 or -1.
   bool assumeZero(const LinearForm &form);
 
-  /// Returns `form` in those unknowns for which there is no equation.
+  /// Returns `form` with each unknown that has an equation replaced by it.
   LinearForm simplify(const LinearForm &form) const;
 
   std::optional<int64_t> lowerBound(const LinearForm &form) const;

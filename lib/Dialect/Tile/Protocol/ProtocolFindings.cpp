@@ -81,8 +81,9 @@ void Verifier::reportReadOfNothing(const Machine &machine, unsigned role,
                  roleName(role)));
 }
 
-/// Adds notes on what `role` has waited for in the memory of `slot`, and why
-/// this does not order it behind the access `old`. `clock` is what it knows.
+/// Adds notes that say why the access `old` to the memory of `slot` may still
+/// be under way: what `role` has waited for, and why this does not cover `old`.
+/// `clock` is the clock of `role`.
 void Verifier::noteOrder(const Machine &machine, unsigned role,
                          const Record &old, unsigned slot, const Clock &clock) {
   if (role == old.role)
@@ -104,7 +105,8 @@ void Verifier::noteOrder(const Machine &machine, unsigned role,
     note(op, std::move(message));
 }
 
-/// Adds a note on the last step of a kind that a role has taken.
+/// Adds a note on the last step of kind `kind` on `channel` that the role has
+/// taken.
 void Verifier::noteStep(const Machine &machine, int role, StepKind kind,
                         unsigned channel, StringRef what) {
   int entry = role == -1 ? ProtocolHistory::kNone
@@ -166,9 +168,9 @@ std::string Verifier::describeBlocked(const Machine &machine,
       .str();
 }
 
-/// Whether the roles of a chain have loops whose numbers of passes are computed
-/// from different unknowns. How they relate is then an assumption of the
-/// proof's case, which may not occur.
+/// Returns true if the roles of a deadlock's chain have loops whose numbers of
+/// passes are computed from different unknowns. The proof then assumes a
+/// relation between these numbers, and no call of the kernel may have it.
 bool Verifier::assumesPasses(const Machine &machine,
                              ArrayRef<unsigned> chain) const {
   using Terms = std::map<Unknown, int64_t>;
@@ -221,7 +223,8 @@ void Verifier::reportDeadlock(const Machine &machine) {
   for (unsigned blocked : chain) {
     const ProtocolEvent &next = machine.cursors[blocked].event();
     note(next.step->op, describeBlocked(machine, blocked));
-    // How often a role has done what another one still waits for.
+    // If the role that should act has ended, a note tells how often it has
+    // acted.
     if (machine.cursors[culprit(machine, blocked)].isAtEnd())
       finding->channels.push_back(next.channel);
     explainBlocked(machine, blocked);

@@ -6,11 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Counter-examples. Where nothing orders two accesses, the later role has
-// waited for something, or for nothing at all. The history follows its last
-// wait on the memory to the role that it waited for, that one's last wait
-// before, and so on, up to where this does not lead to the end of the earlier
-// access.
+// Counter-examples: why nothing orders two accesses. The history starts at the
+// later role and takes its last wait on the memory. It goes on with the role
+// that this wait waited for, and that role's last wait before, and so on. It
+// ends where the chain does not lead to the end of the earlier access.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +22,8 @@
 
 namespace fa4::tile {
 
-/// The events of all runs. An entry is identified by its number. Runs that part
-/// share the entries before they parted.
+/// The events of all runs. A number identifies an entry. Two runs share the
+/// entries from before the question at which they part.
 class ProtocolHistory {
 public:
   static constexpr int kNone = -1;
@@ -47,14 +46,16 @@ public:
   int64_t passOf(int entry) const { return entries[entry].pass; }
   int64_t positionOf(int entry) const { return entries[entry].position; }
 
-  /// Returns what the last step of a role that waits for another one waits for,
-  /// and that step, if there is one. `last` is the last entry of the role.
+  /// Returns the last step with which the role waited for another one, and a
+  /// text that says what it waited for. Returns nothing if the role has not
+  /// waited. `last` is the last entry of the role.
   std::optional<std::pair<mlir::Operation *, std::string>>
   lastWait(int last, unsigned role) const;
 
-  /// Notes on what `role` has waited for on channels that are `about` the
-  /// memory, and why `old`, an entry of `oldRole` (kNone: still to come), has
-  /// not ended then. `ends`: the last entry of each role.
+  /// Returns notes on why `role` does not know the end of the entry `old` of
+  /// `oldRole` (kNone: an entry that is still to come). They tell for what
+  /// `role` has waited on channels for which `about` is true, the channels of
+  /// the memory. `ends` has the last entry of each role.
   Notes explain(llvm::ArrayRef<int> ends, unsigned role, unsigned oldRole,
                 int old, llvm::function_ref<bool(unsigned)> about) const;
 
@@ -77,7 +78,7 @@ private:
     int64_t position;
   };
 
-  /// Returns nothing if the entry waits for nothing.
+  /// Returns the commit or release for which `entry` waits, or nothing.
   std::optional<Source> sourceOf(const Entry &entry, unsigned wanted) const;
   /// Describes a wait: "@mma in pass 1 of its loop waits for commit number 2 of
   /// channel "k" by @load".
@@ -88,8 +89,8 @@ private:
   std::string describeClaim(const Entry &entry, unsigned role) const;
 
   const ProtocolModel &model;
-  /// Hundreds of thousands for some kernels, which a vector would copy again
-  /// and again as it grows.
+  /// Some kernels have hundreds of thousands of entries. A vector would copy
+  /// them each time it grows.
   std::deque<Entry> entries;
 };
 

@@ -63,9 +63,10 @@ void fa4::tile::addHandOnReads(const ProtocolModel &model, unsigned role,
   to.push_back(std::move(read));
 }
 
-/// Returns the columns of a row that a step of lanes reads or writes, of its
-/// part of the row if other threads hold parts, too; for a value that is not
-/// distributed, its elements. A scalar is read and written as a whole.
+/// Returns the columns of a row that a step of lanes reads or writes. If
+/// several threads share the row, these are the columns of one thread's part.
+/// For a value that is not distributed, they are its elements. A scalar counts
+/// as one column.
 static llvm::BitVector findColumns(const Step &step, ChannelOp channel) {
   VectorType type = channel.getTileType();
   if (!type)
@@ -90,8 +91,9 @@ static llvm::BitVector findColumns(const Step &step, ChannelOp channel) {
   return columns;
 }
 
-/// Returns the columns of tensor memory, words of 32 bits, that a step of lanes
-/// reads or writes of a channel with one stage; nothing for other channels.
+/// Returns the range of tensor memory columns (words of 32 bits) that a step of
+/// lanes reads or writes. Returns nothing for a channel outside of tensor
+/// memory or with more than one stage.
 static std::optional<std::pair<int64_t, int64_t>>
 findWords(const Step &step, const ProtocolChannel &channel) {
   if (!channel.inTensorMemory || channel.stages != 1)
@@ -120,13 +122,14 @@ public:
   LogicalResult complete(std::vector<Step> &steps, Written &written) const;
 
 private:
-  /// A value may be read some columns at a time, while others are overwritten
-  /// with what takes its place. Stages of the model have no columns: there,
-  /// what is read of others than those that have been written is read before
-  /// them.
+  /// Moves reads in front of writes to other columns of the same stage. Lanes
+  /// may read and overwrite a value some columns at a time, which is correct.
+  /// But a stage of the model has no columns: a read behind a write would seem
+  /// to find the new value.
   void readBeforeWrites(std::vector<Step> &steps) const;
   enum class Overlap { None, OfStages, OfColumns };
-  /// Whether `write` overwrites a stage of `from` that `read` reads.
+  /// Returns whether `write` overwrites a stage of `from` that `read` reads,
+  /// and if so, whether they have a column in common.
   Overlap findOverlap(const Step &write, const Step &read, unsigned from) const;
   void write(const Step &step, Written &written) const;
   /// Adds the steps that must be inserted in front of a commit.
@@ -169,8 +172,8 @@ LaneCommits::Overlap LaneCommits::findOverlap(const Step &write,
              : Overlap::OfStages;
 }
 
-/// There is no synchronisation between these steps, so reading first demands at
-/// least as much order.
+/// Moving a read forward never hides a race: nothing synchronises between the
+/// steps, so the earlier read needs at least as much order.
 void LaneCommits::readBeforeWrites(std::vector<Step> &steps) const {
   for (auto read = steps.begin(); read != steps.end(); ++read) {
     if (!isa<ReadOp>(read->op) || read->readsLast.size() != 1)
@@ -207,7 +210,8 @@ LogicalResult LaneCommits::commit(const Step &step, Written &written,
   int from = findHandedOn(model, role, step.channel);
   if (from == -1)
     return success();
-  // A lane hands on what it has surely read before: one after the other.
+  // Lanes have not written the stage, so the value before is handed on. The
+  // model reads that value and writes it again, one after the other.
   Step read(StepKind::Access, step.op), write(StepKind::Access, step.op);
   read.readsLast.push_back(from);
   write.writes = step.channel;
@@ -270,7 +274,7 @@ Region *fa4::tile::findBranch(ReadOp read) {
   Region *user = nullptr;
   SmallVector<Operation *> users(read->getUsers());
   llvm::SmallPtrSet<Operation *, 16> followed;
-  // Depth first: most values soon come to an operation that answers no.
+  // Depth first: most values soon reach an operation that ends the search.
   while (!users.empty()) {
     Operation *op = users.pop_back_val();
     if (!followed.insert(op).second)
@@ -304,7 +308,7 @@ std::optional<std::pair<Value, bool>> fa4::tile::findSelection(ReadOp read) {
   llvm::SmallPtrSet<Operation *, 16> followed;
   for (OpOperand &use : read->getUses())
     uses.push_back(&use);
-  // Depth first: most values soon come to an operation that answers no.
+  // Depth first: most values soon reach an operation that ends the search.
   while (!uses.empty()) {
     OpOperand *use = uses.pop_back_val();
     Operation *op = use->getOwner();

@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // After `tile-distribute`, lanes write a stage and commit it. A value that is
-// rescaled in its own buffer is only written by the warps whose factors are not
-// 1: the others hand on what is there, the value that they have waited for. In
-// the model all do both, read the one and write the other: that asks for no
-// less order.
+// rescaled in its own buffer is written only by warps whose factors are not 1;
+// the other warps hand on the value that is there. The model lets all warps
+// read the old value and write the new one, which needs at least as much order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,30 +22,32 @@
 
 namespace fa4::tile {
 
-/// Whether the steps are accesses by lanes that leave a valid stage behind also
-/// if they do not happen, and some write.
+/// Returns true if the steps are accesses of lanes that may be skipped: at
+/// least one writes, and a stage that is not written still has a valid value.
 bool mayHandOn(const ProtocolModel &model, unsigned role,
                llvm::ArrayRef<Step> steps);
 
-/// Reads of what is handed on where `steps`, those of `op`, do not happen.
+/// Adds the reads that happen where `steps` are skipped: the stage keeps its
+/// old value, which is handed on. `steps` are the steps of `op`.
 void addHandOnReads(const ProtocolModel &model, unsigned role,
                     mlir::Operation *op, llvm::ArrayRef<Step> steps,
                     std::vector<Step> &to);
 
-/// Adds what commits without a write before them hand on. An error on a commit
-/// of a stage of which only some columns are written.
+/// Adds the accesses of commits without a write before them, which hand on an
+/// old value. Emits an error on a commit of a stage of which only some columns
+/// are written.
 mlir::LogicalResult completeLaneCommits(ProtocolModel &model, unsigned role);
 
-/// The region of a branch behind `read` that has all uses of the value and of
-/// what is computed from it before the branch, if its stage does not change
-/// hands before. If the branch is not taken, the value may be anything. Null:
-/// there is no such branch.
+/// Returns the region of a branch in which all uses of the value lie, so that
+/// the value may be anything where the branch is not taken. Pure arithmetic on
+/// the value may stand in front of the branch. Returns null if there is no such
+/// branch, or if the stage changes hands before it.
 mlir::Region *findBranch(ReadOp read);
 
-/// Where `read` and what is computed from it go into selections only, on one
-/// side of one condition on scalars: the condition, and whether the side is
-/// that of the true value. If the other side is selected, the value may be
-/// anything.
+/// Finds the condition under which the value of `read` matters: the value and
+/// all that is computed from it are operands of selections by one condition on
+/// scalars, always on one side. Returns the condition, and true if that side is
+/// the true value. Where the other side is selected, the value may be anything.
 std::optional<std::pair<mlir::Value, bool>> findSelection(ReadOp read);
 
 } // namespace fa4::tile

@@ -86,8 +86,8 @@ void fa4::tile::forEachStep(ArrayRef<Step> steps,
   }
 }
 
-/// The result of an exchange lies where the tile that was kept and the one that
-/// was received are.
+/// Returns true if two parts of an exchanged stage may share memory. The result
+/// of an exchange lies where the kept and the received tile were.
 static bool mayOverlap(StagePart a, StagePart b) {
   auto isOfResult = [](StagePart part) {
     return part == StagePart::Kept || part == StagePart::Received;
@@ -172,18 +172,21 @@ private:
   ProtocolRole *role = nullptr;
   DenseMap<Operation *, unsigned> channelIndex;
   DenseMap<Operation *, unsigned> roleIndex;
-  /// From which roles have the numbers of their next work tiles.
+  /// The channel from which roles read the numbers of their next work tiles.
   ChannelOp responses;
   DenseMap<Value, unsigned> variables;
-  /// Waited values of a role that computes, by the buffer they are in.
+  /// For each buffer, the waits of a computing role whose values are not read
+  /// yet.
   DenseMap<unsigned, SmallVector<WaitOp>> waited;
   DenseMap<Value, unsigned> bufferOf;
-  /// Of what is sent in an exchange, the channels of what is kept and received.
+  /// For the channel of what an exchange sends: the channels of what the CTA
+  /// keeps and of what it receives.
   struct Exchange {
     unsigned kept, received;
   };
   std::map<int, Exchange> exchanges;
-  /// For the variable of what is sent, that of what is kept.
+  /// Maps the variable of a stage that is sent to the variable of the stage
+  /// that is kept.
   std::map<unsigned, unsigned> keptWith;
   /// Reads that stand in front of a branch but only matter in one of its
   /// regions.
@@ -229,8 +232,8 @@ LogicalResult ModelBuilder::checkSides(const ChannelUses &uses,
   return checkAcquires(uses, channel);
 }
 
-/// Stages are acquired by one role: by the one that commits them, or by one
-/// that commits another value of the buffer.
+/// Checks that one role acquires the stages: the role that commits them, or a
+/// role that commits another value in the same buffer.
 LogicalResult ModelBuilder::checkAcquires(const ChannelUses &uses,
                                           ProtocolChannel &channel) {
   auto commitsToBuffer = [&](RoleOp op) {
@@ -258,8 +261,8 @@ LogicalResult ModelBuilder::checkAcquires(const ChannelUses &uses,
   return success();
 }
 
-/// Whether a value may be one of `owner`, rescaled perhaps, on whichever way it
-/// comes.
+/// Returns true if `value` may be a value of `owner`, perhaps rescaled, on any
+/// path that leads to `value`.
 static bool mayComeFrom(ChannelOp owner, Value value) {
   llvm::SmallSetVector<Value, 4> values;
   values.insert(value);
@@ -274,8 +277,8 @@ static bool mayComeFrom(ChannelOp owner, Value value) {
   return false;
 }
 
-/// Whether each commit may hand on a value of `owner`, or what lanes have
-/// written of it on some paths only.
+/// Returns true if each commit may hand on a value of `owner`: it commits such
+/// a value, or no lane writes the stage in the block of the commit.
 static bool handsOn(ChannelOp owner, const ChannelUses &uses) {
   return llvm::all_of(uses.commits, [&](CommitOp commit) {
     if (commit.getValue())
@@ -286,8 +289,9 @@ static bool handsOn(ChannelOp owner, const ChannelUses &uses) {
   });
 }
 
-/// How many values nobody has written when a consumer gets them: the initial
-/// ones, and behind them those that the owner of the memory had at first.
+/// Counts the values of the channel that nobody has written: its own initial
+/// values. If the channel hands on the values of the owner of its memory, the
+/// owner's initial values follow them.
 static int64_t countUndefined(ChannelOp op, const ChannelUses &uses) {
   int64_t initial = op.getInitial().value_or(0);
   auto owner = op.getInPlaceOf() ? op.getInPlaceOf().getDefiningOp<ChannelOp>()
@@ -323,7 +327,7 @@ LogicalResult ModelBuilder::addChannels() {
   return success();
 }
 
-/// Adds the channels of the other parts of stages that are exchanged.
+/// Adds channels for the other parts of the stages that an exchange splits.
 void ModelBuilder::addExchanges() {
   unsigned size = model.channels.size();
   auto addPart = [&](unsigned sent, StagePart part, StringRef what) {
@@ -371,8 +375,8 @@ LogicalResult ModelBuilder::placeChannels() {
       channel.offset = *channel.op.getOffset();
     return success();
   }
-  // Buffers lie side by side; where one may take over the memory of another,
-  // they are taken to overlap.
+  // Buffers are laid side by side. Two buffers of which one may take over the
+  // other's memory count as overlapping.
   int64_t next = 0;
   auto channelOfOp = [&](ChannelOp op) -> ProtocolChannel & {
     return model.channels[channelIndex.lookup(op)];
@@ -424,8 +428,9 @@ LogicalResult ModelBuilder::addBlock(Block &block, Steps &steps) {
   return success();
 }
 
-/// Lanes have read a waited value when the next operation on a channel of its
-/// buffer comes, even where arithmetic on the value stands behind that.
+/// Adds the reads of waited values that must have happened before `op`. An
+/// operation on a channel may free the buffer, so lanes read the value before
+/// it, even if the arithmetic on the value comes later in the program.
 void ModelBuilder::readBefore(Operation &op, Steps &steps) {
   llvm::SmallSetVector<unsigned, 2> buffers;
   op.walk([&](Operation *inner) {
@@ -436,7 +441,7 @@ void ModelBuilder::readBefore(Operation &op, Steps &steps) {
     llvm::erase_if(waited[buffer], [&](WaitOp wait) {
       if (wait->getBlock() != op.getBlock())
         return false;
-      // Other users have been added before.
+      // Reads by users in front of `op` have been added before.
       for (Operation *user : wait.getValue().getUsers()) {
         Operation *ancestor = op.getBlock()->findAncestorOpInBlock(*user);
         if (user == &op || ancestor->isBeforeInBlock(&op))
@@ -495,10 +500,10 @@ void ModelBuilder::addLaneReads(Operation &op, Steps &steps) {
     steps.push_back(std::move(step));
 }
 
-/// An access of lanes that matters only if the condition is `isTaken`.
+/// Adds an access of lanes that happens only where the condition is `isTaken`.
 LogicalResult ModelBuilder::addGuarded(Value condition, bool isTaken,
                                        Step access, Steps &steps) {
-  // Threads that read more than they do only make the check stricter.
+  // A read on both paths is stricter than a read on one, so it needs no branch.
   if (!numbers.comparesTrips(condition)) {
     steps.push_back(std::move(access));
     return success();
@@ -523,7 +528,7 @@ LogicalResult ModelBuilder::addRead(ReadOp read, Steps &steps) {
   return success();
 }
 
-/// Of the two values, lanes need the one that they take.
+/// Adds the reads of a selection: lanes need only the value that they select.
 LogicalResult ModelBuilder::addSelection(arith::SelectOp select, Steps &steps) {
   if (isa<VectorType>(select.getCondition().getType())) {
     addLaneReads(*select, steps);
@@ -541,8 +546,8 @@ LogicalResult ModelBuilder::addSelection(arith::SelectOp select, Steps &steps) {
   return success();
 }
 
-/// Appends a step on what is sent in an exchange, and with it the one on what
-/// is kept.
+/// Appends a step on the sent part of a stage, and the same step on the kept
+/// part, because the two are written and handed over together.
 void ModelBuilder::addWithKept(Step step, Steps &steps) {
   bool isAccess = step.kind == StepKind::Access;
   auto exchange = exchanges.find(isAccess ? step.writes : int(step.channel));
@@ -567,8 +572,8 @@ LogicalResult ModelBuilder::addChannelOperation(Operation &op, Steps &steps) {
   return success();
 }
 
-/// The steps of an exchange: the copy to the other CTA, the wait for what comes
-/// from there, and the value that is made of it.
+/// Adds the steps of an exchange: the copy to the other CTA, the wait for the
+/// tile that comes from there, and the write of the result.
 LogicalResult ModelBuilder::addExchange(ExchangeOp op, Steps &steps) {
   Step copy(StepKind::Access, op);
   copy.agent = Agent::Copy;
@@ -610,7 +615,7 @@ LogicalResult ModelBuilder::addOneChannelOperation(Operation &op,
         }
         unsigned channel = step.channel;
         steps.push_back(std::move(step));
-        // The wait for a scalar reads it.
+        // A wait for a scalar also reads it.
         if (!wait.getChannel().getType().getTileType()) {
           Step read(StepKind::Access, &op);
           read.readsLast.push_back(channel);
@@ -635,7 +640,7 @@ LogicalResult ModelBuilder::addOneChannelOperation(Operation &op,
         Step step(StepKind::Commit, &op, channel);
         if (role->oneThread &&
             !isWord(commit.getChannel().getType().getValueType())) {
-          // The operations that write the stage set this.
+          // The steps of the operations that write the stage name the channel.
           Value value = commit.getValue();
           if (value && !variableOf(value) && !matchPattern(value, m_Constant()))
             return op.emitError("channel \"")
@@ -723,8 +728,8 @@ LogicalResult ModelBuilder::addAsynchronous(Operation &op, Steps &steps) {
   return success();
 }
 
-/// Returns true if the steps contain something that other roles can notice, or
-/// that ends later.
+/// Returns true if a loop or branch around the steps must be kept: another role
+/// can notice one of the steps, or one ends only after the next ones begin.
 static bool needsStructure(const std::vector<Step> &steps) {
   return llvm::any_of(steps, [](const Step &step) {
     if (step.kind == StepKind::If)
@@ -786,8 +791,8 @@ LogicalResult ModelBuilder::addLoop(scf::ForOp loop, Steps &steps) {
   return success();
 }
 
-/// All roles work on the same tiles only if they read the same responses, each
-/// of them once: from one channel, for which each role waits once a tile.
+/// Checks that all roles read the same numbers of work tiles: from one channel,
+/// with one wait for each tile. Otherwise they would work on different tiles.
 LogicalResult ModelBuilder::checkNext(WorkOp work) {
   NextOp next = work.getNext();
   if (!next.getNumber())
@@ -883,7 +888,7 @@ LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
     return success();
   }
   bool isNeeded = needsStructure(step.body) || needsStructure(step.elseBody);
-  // Threads that read more than they do only make the check stricter.
+  // A read on both paths is stricter than a read on one, so it needs no branch.
   if (!isNeeded && !numbers.comparesTrips(branch.getCondition())) {
     model.conditions.resize(conditions);
     flatten(step.body, steps);
@@ -901,9 +906,9 @@ LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
 
 //===----------------------------------------------------------------------===//
 
-/// Sets for each commit of a role that issues which asynchronous accesses it
-/// waits for: those that write its stage. A release waits for MMAs if some of
-/// the role read the channel.
+/// Sets which asynchronous accesses a commit or release of an issuing role
+/// announces the end of. A commit announces the access that writes its stage. A
+/// release announces the MMAs of the role if any of them reads the channel.
 static void setCompletions(const ProtocolModel &model, ProtocolRole &role,
                            std::vector<Step> &steps, ArrayRef<Agent> writers) {
   for (Step &step : steps) {

@@ -14,8 +14,8 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// The integer, if it is small enough that sums and products of a few such
-/// integers fit into 64 bits.
+/// Returns the number as an integer if sums and products of a few such integers
+/// fit into 64 bits.
 static std::optional<int64_t> toSmallInteger(const llvm::DynamicAPInt &number) {
   constexpr int64_t limit = int64_t(1) << 31;
   if (number < -limit || number > limit)
@@ -23,7 +23,7 @@ static std::optional<int64_t> toSmallInteger(const llvm::DynamicAPInt &number) {
   return int64_t(number);
 }
 
-/// The number that the polynomial is, if it has no atoms.
+/// Returns the value of a polynomial that is a small constant, or nothing.
 static std::optional<int64_t> toSmallInteger(const Polynomial &polynomial) {
   if (polynomial.empty())
     return 0;
@@ -50,7 +50,8 @@ void ProtocolNumbers::findSpans() {
           ExecutionCounts::add(counts.getValue(loop.getUpperBound()),
                                counts.getValue(loop.getLowerBound()), -1);
       span.trips = counts.getTripCount(loop);
-      // Passes of other loops do not say how long they are.
+      // The loop's length in steps is known only if the loop counts: passes of
+      // other loops (the loop over work tiles, say) do not tell their length.
       if (counts.getRanges().isCounted(loop))
         span.step = toSmallInteger(counts.getValue(loop.getStep())).value_or(0);
       span.isClamped = true;
@@ -129,9 +130,10 @@ LogicalResult ProtocolNumbers::countPasses(scf::ForOp loop,
   return success();
 }
 
-/// Numbers of inner passes, and what is compared with them, are unknowns of
-/// each pass of the `depth` outer loops, even if they are always the same: what
-/// is known of them need not be remembered then.
+/// Makes a linear form of a polynomial: each monomial becomes an unknown of the
+/// model. The number of passes of an inner loop gets a new unknown in each pass
+/// of the `depth` outer loops, even where it is always the same. The verifier
+/// can then forget the facts about it after the pass.
 FailureOr<LinearForm> ProtocolNumbers::toForm(const Polynomial &polynomial,
                                               unsigned depth, bool countsPasses,
                                               Operation *op) {
@@ -166,7 +168,8 @@ FailureOr<LinearForm> ProtocolNumbers::toForm(const Polynomial &polynomial,
   return form;
 }
 
-/// How a comparison of integers compares them as signed numbers, if it does.
+/// Returns the signed comparison that gives the same result as `predicate`, or
+/// nothing.
 static std::optional<ProtocolCondition::Predicate>
 getPredicate(arith::CmpIPredicate predicate, bool hasNegative) {
   switch (predicate) {
@@ -199,8 +202,9 @@ getPredicate(arith::CmpIPredicate predicate, bool hasNegative) {
   }
 }
 
-/// What a condition compares with 0, `getValue(lhs) - getValue(rhs)`, and how;
-/// of another one, whether it is not 0.
+/// Returns the form that a condition compares with 0, and how. A comparison
+/// gives `getValue(lhs) - getValue(rhs)`; any other condition asks whether its
+/// value is not 0.
 std::pair<Polynomial, ProtocolCondition::Predicate>
 ProtocolNumbers::getComparison(Value condition) {
   if (auto compare = condition.getDefiningOp<arith::CmpIOp>()) {
@@ -215,8 +219,8 @@ ProtocolNumbers::getComparison(Value condition) {
   return {counts.getValue(condition), ProtocolCondition::NotEqual};
 }
 
-/// Takes out of `form` a multiple of the passes of a loop, if no other part of
-/// it depends on them.
+/// Moves the term of `form` that counts passes of a loop into the condition's
+/// slope. Does nothing if another term depends on the same passes.
 void ProtocolNumbers::takeSlope(Polynomial &form,
                                 ProtocolCondition &condition) {
   unsigned depth = 0, count = 0;
@@ -228,7 +232,8 @@ void ProtocolNumbers::takeSlope(Polynomial &form,
   if (depth == 0 || count != 1)
     return;
   unsigned loop = condition.parents[depth - 1];
-  // The coordinates of a work tile are no function of its number.
+  // A loop over work tiles has no slope: the coordinates of a tile are not
+  // linear in the number of the pass.
   auto around = dyn_cast<scf::ForOp>(model.loops[loop].op);
   if (!around)
     return;
@@ -245,8 +250,8 @@ void ProtocolNumbers::takeSlope(Polynomial &form,
       form, ExecutionCounts::constant(condition.slope * pass.offset));
 }
 
-/// A comparison of a loop's length with some of its steps is one of numbers of
-/// passes.
+/// Turns a comparison of a loop's length into one of its number of passes: with
+/// steps of 128, `length > 256` says the same as `passes > 2`.
 void ProtocolNumbers::compareTrips(Polynomial &form,
                                    ProtocolCondition &condition) {
   using Condition = ProtocolCondition;

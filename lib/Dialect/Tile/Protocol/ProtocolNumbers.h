@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How often the loops of a ProtocolModel run and what its branches ask, as
-// linear forms over unknowns.
+// Expresses the numbers of passes of a ProtocolModel's loops, and the
+// conditions of its branches, as linear forms over unknowns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,26 +24,28 @@ class ProtocolNumbers {
 public:
   explicit ProtocolNumbers(ProtocolModel &model) : model(model) {}
 
-  /// Looks at all loops and divisions of the kernel, before the rest.
+  /// Reads the lengths of all loops and divisions of the kernel. Comes first.
   void findSpans();
 
-  /// Adds a loop to the model, without its number of passes; its index.
+  /// Adds a loop to the model and returns its number. `countPasses` adds the
+  /// number of its passes.
   unsigned addLoop(mlir::Operation *loop, unsigned role);
-  /// What is known of its number of passes. An error on the loop if its step
-  /// may not be positive, or if three loops decide the number.
+  /// Sets the form and the least value of the loop's number of passes. Emits an
+  /// error on the loop if its step may not be positive, or if passes of three
+  /// loops decide the number.
   mlir::LogicalResult countPasses(mlir::scf::ForOp loop, ProtocolLoop &info);
   mlir::LogicalResult countPasses(WorkOp work, ProtocolLoop &info);
 
-  /// Adds a condition of `op` to the model; its index.
+  /// Adds a condition of `op` to the model and returns its number.
   mlir::FailureOr<unsigned> addCondition(mlir::Value value, mlir::Operation *op,
                                          unsigned role);
-  /// Whether the condition is the same in all passes of the loop around it, and
-  /// numbers of passes decide it.
+  /// Returns true if the condition is the same in all passes of the loop around
+  /// it, and depends only on numbers of passes.
   bool comparesTrips(mlir::Value condition);
 
 private:
-  /// `trips` is what `length` is in steps, rounded up; 0 if `length` is
-  /// negative and `isClamped`.
+  /// A loop or division: `trips` is `length / step`, rounded up. If
+  /// `isClamped`, a negative `length` gives 0.
   struct Span {
     Polynomial length, trips;
     int64_t step;
@@ -62,11 +64,11 @@ private:
   ProtocolModel &model;
   llvm::DenseMap<mlir::Operation *, unsigned> loopIndex;
   ExecutionCounts counts{ExecutionCounts::Induction::Passes};
-  /// By monomial and depth.
+  /// The unknowns, by monomial and by the number of loops that decide them.
   std::map<std::pair<std::vector<unsigned>, unsigned>, unsigned> unknownOf;
   std::vector<Span> spans;
-  /// Of monomials of numbers of passes, the most loops around one that
-  /// synchronises.
+  /// Maps each monomial of a number of passes to the largest number of loops
+  /// around a loop that synchronises and has this number.
   std::map<std::vector<unsigned>, unsigned> tripDepths;
 };
 

@@ -18,8 +18,9 @@ using namespace fa4::tile;
 
 namespace {
 
-/// Whether numbers may depend on the coordinate along the axis of the cluster.
-/// Follows a number back to what it is made of.
+/// Decides whether a number may depend on the coordinate along the axis of the
+/// cluster, which differs between the two CTAs. Follows the number back to the
+/// values that it is computed from.
 class RankSources {
 public:
   explicit RankSources(ClusterAttr cluster) : cluster(cluster) {}
@@ -49,7 +50,7 @@ public:
              mayAny(branch.elseYield()->getOperands());
     if (auto loop = dyn_cast<scf::ForOp>(op))
       return carriedMay(loop, cast<OpResult>(value).getResultNumber());
-    // What lanes have read, or another role has sent.
+    // A value that lanes have read or another role has sent may be anything.
     return isa<WaitOp, ReadOp>(op) || op->getNumRegions() != 0 ||
            mayAny(op->getOperands());
   }
@@ -100,7 +101,7 @@ private:
   }
   bool isForEach(unsigned channel) const;
   bool isOwn(const Step &step) const;
-  /// Whether the step sends to the other CTA in an exchange.
+  /// Returns true if the step sends a tile to the other CTA in an exchange.
   bool sends(const Step &step) const {
     int channel = step.kind == StepKind::Access   ? step.writes
                   : step.kind == StepKind::Commit ? int(step.channel)
@@ -115,14 +116,15 @@ private:
   /// The number of channels of a CTA. Channel c of the leader has the number
   /// c + channels in its peer.
   unsigned channels;
-  /// The number of a role, loop or condition in the peer. Those of a role of
-  /// the leader keep their number.
+  /// Maps roles, loops and conditions to their numbers in the peer. Roles of
+  /// the leader exist once and keep their numbers.
   SmallVector<unsigned> roleOf, loopOf, conditionOf;
 };
 
 } // namespace
 
-/// The unknowns of the model are numbers of both CTAs.
+/// An unknown of the model has one value for both CTAs, so no loop or condition
+/// that synchronises may depend on which CTA it is in.
 LogicalResult PeerBuilder::checkNumbers() {
   ClusterAttr cluster = model.kernel.getClusterAttr();
   auto differ = [&](ValueRange numbers) {
@@ -152,15 +154,15 @@ LogicalResult PeerBuilder::checkNumbers() {
   return success();
 }
 
-/// Whether roles of all CTAs wait for the channel. If roles of the leader do
-/// so, too, they wait for the leader's own value.
+/// Returns true if a role of each CTA waits for the channel. A role of the
+/// leader that waits for such a channel takes only the leader's own value.
 bool PeerBuilder::isForEach(unsigned channel) const {
   return !llvm::all_of(model.channels[channel].consumers,
                        [&](unsigned role) { return isOfLeader(role); });
 }
 
-/// Each CTA loads a part of a tile that is split, so it must be the same tile
-/// in all of them.
+/// Each CTA loads a part of a split tile. The parts fit together only if all
+/// CTAs load the same tile.
 LogicalResult PeerBuilder::checkSplitLoad(LoadOp load) {
   RankSources sources(model.kernel.getClusterAttr());
   for (Value index : load.getIndices())
@@ -171,8 +173,8 @@ LogicalResult PeerBuilder::checkSplitLoad(LoadOp load) {
   return success();
 }
 
-/// An MMA takes halves of the columns of its B from both CTAs, and from each
-/// CTA its own A, on whichever way a value becomes its operand.
+/// Checks where an MMA of a pair gets its operands, whatever way they take: A
+/// comes whole from each CTA, B in halves of its columns from both.
 static LogicalResult checkOperands(MmaOp mma) {
   for (ChannelOp a : getSourceChannels(mma.getA()))
     if (a.getSplit())
@@ -186,7 +188,8 @@ static LogicalResult checkOperands(MmaOp mma) {
       return mma.emitOpError("needs a B of which each CTA of the cluster has "
                              "half of the ")
              << what << ", which channel \"" << b.getLabel() << "\" has not";
-    // The halves of a part are not in different CTAs, as those of the whole.
+    // An MMA that uses some of the columns of B needs them in halves, too. They
+    // are not: the CTAs hold the halves of all columns.
     if (b.getTileType().getDimSize(dim) != mma.getN())
       return mma.emitOpError("needs a B of which each CTA of the cluster has "
                              "half of the ")
@@ -218,7 +221,7 @@ void PeerBuilder::addChannels() {
     peer.label += " (peer)";
     for (unsigned &other : peer.after)
       other += channels;
-    // What a CTA receives comes from the role of the other one.
+    // The role of the other CTA sends what this CTA receives.
     bool isReceived = peer.part == StagePart::Received;
     int &producer =
         isReceived ? model.channels[number].producer : peer.producer;
@@ -267,7 +270,7 @@ void PeerBuilder::addConditions() {
   }
 }
 
-/// A step of a role that all CTAs run, in the peer.
+/// Returns the peer's copy of a step of a role that both CTAs run.
 Step PeerBuilder::toPeer(const Step &step) const {
   Step peer = step;
   if (!sends(step)) {
@@ -289,7 +292,7 @@ Step PeerBuilder::toPeer(const Step &step) const {
   return peer;
 }
 
-/// Lets the steps of a role in the leader's CTA that send do so to the peer.
+/// Redirects the steps of the leader's CTA that send, to channels of the peer.
 void PeerBuilder::sendToPeer(std::vector<Step> &steps) const {
   for (Step &step : steps) {
     if (sends(step)) {
@@ -302,7 +305,7 @@ void PeerBuilder::sendToPeer(std::vector<Step> &steps) const {
   }
 }
 
-/// Whether a step of a role of the leader is one in the leader's CTA only.
+/// Returns true if a role of the leader takes the step for its own CTA only.
 bool PeerBuilder::isOwn(const Step &step) const {
   if (step.kind == StepKind::Wait || step.kind == StepKind::Release)
     return isForEach(step.channel);
@@ -311,9 +314,9 @@ bool PeerBuilder::isOwn(const Step &step) const {
                       [&](unsigned channel) { return isForEach(channel); });
 }
 
-/// The steps of a role of the leader, which does in both CTAs what it does not
-/// do for itself. For each of the role's `variables` there is one for the stage
-/// in the peer.
+/// Returns the steps of a role of the leader. Each step is doubled for the
+/// peer, unless it is for the leader's own CTA only. Each of the role's
+/// `variables` gets a second one, which names the stage in the peer.
 std::vector<Step> PeerBuilder::forBoth(const std::vector<Step> &steps,
                                        unsigned variables) const {
   // Variable 0 is in no stage, in either CTA.
@@ -379,7 +382,7 @@ void PeerBuilder::addRoles() {
   }
 }
 
-/// Takes away what steps lack in mutants: of one CTA, the wait or the arrival.
+/// Removes the steps that a mutant lacks: the wait or the arrival in one CTA.
 void PeerBuilder::dropLacking(std::vector<Step> &steps) const {
   auto lacks = [&](const Step &step) {
     return step.lacking != -1 && step.lacking == int(step.channel / channels);

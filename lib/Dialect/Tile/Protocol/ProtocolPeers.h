@@ -13,9 +13,9 @@
 
 namespace fa4::tile {
 
-/// Makes the model of one CTA, with the roles of the leader, that of a cluster
-/// of two. Unknown numbers are the same in both CTAs: an error on a loop or
-/// condition that depends on which of its work tiles a CTA has.
+/// Turns the model of one CTA into the model of a cluster of two. Both CTAs
+/// have the same unknowns. Emits an error on a loop or condition whose value
+/// depends on which work tile of the cluster a CTA has.
 mlir::LogicalResult addPeers(ProtocolModel &model);
 
 } // namespace fa4::tile

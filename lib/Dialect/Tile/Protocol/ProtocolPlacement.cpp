@@ -26,7 +26,7 @@ Finding reject(Operation *op, std::string message) {
 }
 
 /// Checks that offsets are in range and aligned, and that a channel in place of
-/// another one lies within it.
+/// another one lies within that one's buffer.
 Finding checkOffsets(const ProtocolModel &model,
                      const TargetDescription &target) {
   for (const ProtocolChannel &channel : model.channels) {
@@ -92,8 +92,9 @@ Finding checkBarriers(const ProtocolModel &model, ArrayRef<bool> isAcquired) {
   SmallVector<Range> ranges;
   for (auto [i, channel] : llvm::enumerate(model.channels)) {
     ChannelOp op = channel.op;
-    // All CTAs of a cluster have the same places, and all parts of a stage that
-    // is exchanged are handed over together, but for what is received.
+    // One check serves all CTAs of a cluster, which place their barriers alike.
+    // All parts of an exchanged stage share barriers, except the received part,
+    // which has its own.
     if (channel.rank != 0 || channel.part == StagePart::Kept)
       continue;
     bool isReceived = channel.part == StagePart::Received;

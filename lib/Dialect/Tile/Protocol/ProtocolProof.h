@@ -26,8 +26,8 @@
 namespace fa4::tile::proof {
 
 using Clock = llvm::SmallVector<int32_t>;
-/// What an arrival passes on. States of which one follows from the other have
-/// most of them in common.
+/// The clock that an arrival passes on. Shared, because a state has most of its
+/// tokens in common with the states that follow it.
 using Token = std::shared_ptr<const Clock>;
 
 /// An access with which later ones may conflict.
@@ -97,32 +97,32 @@ private:
     });
   }
 
-  // Components of a clock. Those of the first two kinds tell how far a role has
-  // come, and which accesses to tensor memory have ended; these components are
-  // all that a relaxed arrival passes on. The other ones are of shared memory.
+  // A clock has four kinds of components. The first two tell how far a role has
+  // come, and which of its MMAs' accesses to tensor memory have ended. A
+  // relaxed arrival passes on only these. The others are about shared memory.
   unsigned roleCount() const { return model.roles.size(); }
   int mmaAgent(unsigned role, bool inTensorMemory) const {
     return (inTensorMemory ? 1 : 3) * roleCount() + role;
   }
-  /// Returns the agent that stands for what the role's threads, all of them,
-  /// have done in shared memory.
+  /// Returns the agent for all accesses of the role's threads to shared memory.
   int threadsAgent(unsigned role) const { return 2 * roleCount() + role; }
   int copyAgent(unsigned slot) const { return firstCopyAgent() + slot; }
   int firstCopyAgent() const { return 4 * roleCount(); }
-  /// Returns the agent that stands for what the role's threads have done in
-  /// tensor memory: where all arrivals order that, how far the role has come.
+  /// Returns the agent for all accesses of the role's threads to tensor memory.
+  /// Where every arrival orders tensor memory, the role's own component serves.
   int tensorAgent(unsigned role) const {
     return allOrderTensorMemory ? role : firstTensorAgent() + role;
   }
   int firstTensorAgent() const {
     return firstCopyAgent() + channelOfSlot.size();
   }
-  /// Leaves what a relaxed arrival, or a relaxed wait, passes on.
+  /// Keeps only the components that a relaxed arrival or wait passes on.
   void relax(Clock &clock) const {
     std::fill(clock.begin() + 2 * roleCount(),
               clock.begin() + firstTensorAgent(), 0);
   }
-  /// Leaves what an arrival passes on that orders no tensor memory.
+  /// Removes the components about tensor memory: mutants have arrivals that do
+  /// not order it.
   void forgetTensorMemory(Clock &clock) const {
     std::fill(clock.begin() + mmaAgent(0, /*inTensorMemory=*/true),
               clock.begin() + threadsAgent(0), 0);
@@ -222,11 +222,11 @@ private:
   /// Returns the role for whose step `role` waits.
   unsigned culprit(const Machine &machine, unsigned role) const;
   std::string describeBlocked(const Machine &machine, unsigned role) const;
-  // Which step waits for whom, added to a finding.
+  // Add to a finding which step waits for which role.
   void explainOrder(const Machine &machine);
   void explainBlocked(const Machine &machine, unsigned role);
   void explainStarved(const Machine &machine, unsigned channel);
-  /// Of the loops that a complete finding is about.
+  /// Adds notes on the trip counts of the loops that a finding is about.
   void notePasses(const Machine &machine);
 
   const ProtocolModel &model;
@@ -239,22 +239,24 @@ private:
   /// with another channel.
   llvm::SmallVector<bool> rotates;
   llvm::SmallVector<bool> isAcquired, isReleased;
-  /// True but in mutants.
+  /// False only in mutants, where some arrivals do not order tensor memory.
   bool allOrderTensorMemory;
-  /// True for loops that may make a pass in which their role waits for no one,
-  /// or for no one of some roles.
+  /// True for a loop in which the role may make a pass without a wait for each
+  /// of the other roles.
   llvm::SmallVector<bool> mayIdle;
   /// The states to follow, sorted by the number of passes, then by the order in
   /// which they were made.
   std::multimap<int64_t, Machine> queue;
   ProtocolHistory history;
   std::unordered_set<std::vector<int64_t>, KeyHash> seen;
-  /// The last key that was looked up, whose memory the next one takes.
+  /// Scratch for the lookup of a state in `seen`. A member so that its
+  /// allocation is reused.
   llvm::SmallVector<int64_t> key;
-  /// What the role of the last access knew, whose memory the next one takes.
+  /// Scratch for one access check: the clock of the accessing role. A member so
+  /// that its allocation is reused.
   Clock accessClock;
   std::optional<ProtocolFinding> finding;
-  /// Where it was found.
+  /// The state in which the finding was made.
   std::optional<Machine> found;
 };
 

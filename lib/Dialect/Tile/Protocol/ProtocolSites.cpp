@@ -110,8 +110,8 @@ void ProtocolSites::addLoop(unsigned number) {
     return;
   place(loop.trips, *first);
   // Other roles may have asked for this number already, so facts about it may
-  // exist. The role will ask for the number as a whole: of a loop that makes
-  // the passes that an earlier loop has left, only the difference matters.
+  // exist. This role will ask for the whole number. The passes that an earlier
+  // loop with the same number has left are no help: they are only a difference.
   for (Unknown unknown : findKnown(loop.trips, *first)) {
     Passes later = unknown.passes();
     for (unsigned i = later.size(); i < loop.parents.size(); ++i)
@@ -143,8 +143,9 @@ void ProtocolSites::addCondition(unsigned number) {
   const ProtocolCondition &condition = model.conditions[number];
   const RoleCursor &cursor = cursors[condition.role];
   ArrayRef<unsigned> parents = condition.parents;
-  // A condition on the passes of a loop is, as its trip count, asked once for
-  // each of the loops around it.
+  // A condition that counts the passes of a loop is asked like the loop's
+  // number of passes: its unknowns are new in each pass of the outer loops
+  // only.
   ArrayRef<unsigned> outer = parents;
   bool isPast = false;
   if (condition.loop != -1) {

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A loop or a condition is a site: a place where a role asks for numbers. Of
-// the facts that a run has gathered, those matter that an answer at a site may
-// still rest on. An unknown of some passes is over when each role that asks for
-// it has left them; what is known of it then is forgotten, so that loops over
-// work tiles come back to states that were seen.
+// A loop or a condition is a site: a place where a role asks for a number. A
+// fact matters only while an answer at some site may rest on it. An unknown of
+// given passes is over when each role that asks for it has left these passes.
+// Its facts are then forgotten, so that loops over work tiles come back to
+// states that were seen before.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,9 +71,9 @@ private:
   /// The forms, in the order of sites.
   std::vector<LinearForm> forms;
   std::vector<Truth> truths;
-  /// The positions of sites that ask for unknowns of a pass.
+  /// For each site, the unknown of a pass for which it asks next.
   std::vector<Unknown> positions;
-  /// Maps each such unknown to its least pass, and each pass to the least inner
+  /// For each number of such an unknown: maps each pass to the least inner
   /// pass.
   std::map<unsigned, std::map<int64_t, int64_t>> bases;
 };

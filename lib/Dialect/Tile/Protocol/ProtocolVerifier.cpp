@@ -77,9 +77,9 @@ Verifier::Verifier(const ProtocolModel &model, ProtocolStatistics &statistics,
         mayIdle[i] = true;
 }
 
-/// Whether channels lead from each role with a loop to each other one, perhaps
-/// by way of further roles. Otherwise some could go on without end while others
-/// stand where they are: no wait keeps their passes together.
+/// Returns true if channels connect all roles that have loops, perhaps by way
+/// of other roles. Roles that are not connected do not wait for each other, so
+/// some could run ahead without end while others stand still.
 bool Verifier::areAllConnected() const {
   llvm::EquivalenceClasses<unsigned> connected;
   for (const ProtocolLoop &loop : model.loops)
@@ -135,8 +135,8 @@ Machine Verifier::start() const {
   return machine;
 }
 
-/// Appends the questions on numbers of passes that can still be asked, and the
-/// facts that are known of these numbers.
+/// Appends the questions that roles can still ask about numbers of passes, and
+/// the facts about these numbers.
 void Verifier::appendNumbers(Machine &machine,
                              SmallVectorImpl<int64_t> &key) const {
   ProtocolSites sites(model, machine.cursors, machine.facts);
@@ -153,8 +153,8 @@ bool Verifier::isNew(Machine &machine) {
       key.push_back(use.channel);
       if (use.channel == -1)
         continue;
-      // A value that is older than the ring has been overwritten; how much
-      // older does not matter.
+      // A value older than the ring has been overwritten. Its exact age does
+      // not matter.
       int64_t age = machine.channels[use.channel].committed - use.position;
       key.push_back(std::min(age, model.channels[use.channel].stages + 2));
     }
@@ -182,8 +182,8 @@ void Verifier::appendChannel(const Machine &machine, unsigned channel,
   }
 }
 
-/// Returns the clocks of all roles, and those of the tokens that a role can
-/// still take, in the order of positions.
+/// Returns the clocks of all roles, and the clocks in the tokens that a role
+/// can still take, in the order of positions.
 SmallVector<const int32_t *>
 Verifier::collectClocks(const Machine &machine) const {
   SmallVector<const int32_t *> clocks;
@@ -207,8 +207,8 @@ Verifier::collectClocks(const Machine &machine) const {
   return clocks;
 }
 
-/// Appends which clock covers which of the accesses that later ones may
-/// conflict with.
+/// Appends, for each access that a later one may conflict with, which clocks
+/// cover it.
 void Verifier::appendClocks(const Machine &machine,
                             SmallVectorImpl<int64_t> &key) const {
   SmallVector<std::pair<int, int32_t>> records;
@@ -235,8 +235,8 @@ void Verifier::appendClocks(const Machine &machine,
                false);
     }
   }
-  // A clock is read as a whole before the next one, which is faster than all
-  // clocks for each access.
+  // One clock after the other: each is then read once as a whole, which is
+  // faster than a look at all clocks for each access.
   for (const int32_t *clock : collectClocks(machine))
     for (size_t first = 0; first < records.size(); first += 64) {
       uint64_t bits = 0;
@@ -379,8 +379,9 @@ void Verifier::release(Machine &machine, unsigned role,
   state.released[index] = event.position + 1;
 }
 
-/// Reports an operation that writes its result where one of its operands lies.
-/// The accumulator, which follows the operands, may lie there.
+/// Reports an operation that writes its result over one of its operands. An
+/// accumulator may be overwritten: it follows the operands in `reads` and is
+/// not checked.
 void Verifier::checkOperands(const Machine &machine, unsigned role,
                              const ProtocolEvent &event) {
   for (unsigned i = 0; event.write && i < event.step->reads.size(); ++i)
@@ -393,7 +394,7 @@ void Verifier::checkOperands(const Machine &machine, unsigned role,
                             label(event.reads[i].channel)));
 }
 
-/// The record of an access, but for the agent that makes it and its time.
+/// Returns the record of an access. The caller sets the agent and the time.
 Record Verifier::recordOf(const Machine &machine, unsigned role,
                           const ProtocolEvent &event) {
   Record record;
@@ -435,7 +436,8 @@ void Verifier::access(Machine &machine, unsigned role,
       record.time = time;
       if (inTensorMemory)
         machine.lanes[role][record.agent] = time;
-      // The accesses of one thread are in its order.
+      // One thread makes its accesses to shared memory in order, so that each
+      // one covers those before.
       if (!inTensorMemory && model.roles[role].oneThread)
         clock[record.agent] = machine.lanes[role][record.agent] = time;
     });
@@ -449,7 +451,8 @@ void Verifier::access(Machine &machine, unsigned role,
     });
   case Agent::Copy:
     return accessAll([&](StageUse use) {
-      // A copy from a stage to another one has read when it has written.
+      // A copy from one stage to another has ended its read when it has
+      // written.
       if (event.write)
         use = *event.write;
       unsigned slot = slotOf(use.channel, use.position);
@@ -469,8 +472,9 @@ bool Verifier::knows(const Clock &clock, const Record &by, unsigned slot,
          slot == recordSlot;
 }
 
-/// Whether who has this clock knows, by relaxed arrivals only, that the access
-/// to shared memory was made.
+/// Returns true if `clock` covers the access to shared memory by relaxed
+/// arrivals only. Such arrivals order accesses to tensor memory, not to shared
+/// memory.
 bool Verifier::hasComeAfter(const Clock &clock, const Record &old) const {
   if (old.agent == threadsAgent(old.role))
     return clock[old.role] >= old.time;
@@ -574,8 +578,8 @@ void Verifier::write(Machine &machine, const Record &record, const Clock &clock,
   };
   for (unsigned other : overlapping[slotNumber]) {
     SlotState &slot = machine.slots[other];
-    // Who has read a value knows that it was written, so a read that nothing
-    // orders says more than the write before it.
+    // Reads are checked first: a role that has read the value knows that it was
+    // written, so an unordered read says more than the write before it.
     for (const Record &old : slot.reads)
       check(old, other, "reads");
     check(slot.lastWrite, other, "writes");
@@ -618,7 +622,8 @@ void Verifier::execute(Machine &machine, unsigned role) {
 // Runs
 //===----------------------------------------------------------------------===//
 
-/// Adds facts about those unknowns of the form that are clamped to 0.
+/// Adds facts about the unknowns in `form` that are the larger of 0 and another
+/// form.
 void Verifier::relateClamped(ProtocolFacts &facts,
                              const LinearForm &form) const {
   for (auto [unknown, coefficient] : form.terms) {
@@ -641,9 +646,9 @@ void Verifier::relateClamped(ProtocolFacts &facts,
   }
 }
 
-/// Adds the least numbers of passes of all loops in these passes of the loops
-/// around them: what one role asks may follow from what another one's loop
-/// surely does.
+/// Adds the least number of passes of each loop inside the given passes of the
+/// loops around it. One role's question may follow from what another role's
+/// loop surely does.
 void Verifier::assumeLeast(ProtocolFacts &facts,
                            ArrayRef<int64_t> instance) const {
   for (const ProtocolLoop &loop : model.loops) {
@@ -697,8 +702,8 @@ int64_t Verifier::countPasses(const Machine &machine) const {
   return sum;
 }
 
-/// An equation of multiples of unknowns may have no solution in integers, which
-/// the facts cannot tell.
+/// Reports a question about a multiple of an unknown, such as `2 x == n`:
+/// whether it has a solution in integers is beyond the facts.
 void Verifier::reportMultiple(const Machine &machine, unsigned role) {
   ProtocolQuestion question = machine.cursors[role].question();
   if (question.kind == ProtocolQuestion::AnotherPass)
@@ -742,7 +747,7 @@ void Verifier::branch(Machine &machine, unsigned role,
       answers.push_back({sign, std::move(facts)});
   }
   for (auto &[sign, facts] : answers) {
-    // The last answer takes the state over, which is large.
+    // The last answer takes the state, because a copy of it is large.
     bool isLast = sign == answers.back().first;
     Machine next = isLast ? std::move(machine) : machine;
     next.facts = std::move(facts);
@@ -780,9 +785,10 @@ bool Verifier::answer(Machine &machine, unsigned role) {
   };
   if (decide())
     return true;
-  // What follows from equal states is equal up to the next question that the
-  // facts do not decide, and a run without an end asks such questions of its
-  // loops without an end. So states are compared there.
+  // States are compared only at such a question of a loop. Runs from equal
+  // states are equal up to the next question that the facts do not decide. A
+  // run without an end meets such a question of an endless loop again and
+  // again.
   if (isLoop) {
     if (!isNew(machine) || isExhausted(machine))
       return false;

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A phase of an mbarrier ends with the last of its arrivals and of its bytes
-// (PTX ISA, "mbarrier phases"). Who arrives, a phase:
+// A phase of an mbarrier ends when its last arrival and its last byte have come
+// (PTX ISA, "mbarrier phases"). In each phase arrive:
 //
 // | barrier | what arrives | arrivals | bytes |
 // |---|---|---|---|
@@ -17,16 +17,18 @@
 // | empty, a role that issues | tcgen05.commit, or its thread | 1 | |
 // | empty, a role of lanes | each lane | 32 a warp | |
 //
-// Who waits for the commits or releases of both CTAs of a cluster does so at
-// one barrier of the leader, at which those of both arrive. The thread of one
-// of the CTAs expects the bytes of the loads of both, and arrives for both.
+// A role that waits for the commits or releases of both CTAs of a cluster waits
+// at one barrier, in the leader. The roles of both CTAs arrive there. If the
+// stages are filled by loads, one thread expects the bytes of both CTAs and
+// arrives for both.
 //
-// A count that is too small ends a phase early, one that is too large never.
+// A count that is too small ends the phase early. A count that is too large
+// never ends it.
 //
-// MMAs and TMA stores read shared memory through the async proxy. What lanes
-// write through the generic proxy is theirs to see only behind a fence.proxy
-// .async of the lane that wrote (PTX ISA, "Proxies"), so there is one on each
-// path from a `tile.write` to the commit of the stage.
+// MMAs and TMA stores read shared memory through the async proxy; lanes write
+// through the generic proxy. The async proxy sees a write only behind a
+// fence.proxy.async of the lane that wrote (PTX ISA, "Proxies"). So each path
+// from a `tile.write` to the commit of its stage has such a fence.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,8 +41,9 @@
 namespace fa4::tile {
 
 /// Checks the counts of channels that have barriers, and the fences of roles
-/// that are distributed. Everything is recomputed from the steps of the model,
-/// not from what tile-allocate or tile-distribute has written.
+/// that are distributed. The numbers are recomputed from the steps of the
+/// model: what tile-allocate and tile-distribute have written is checked, not
+/// used.
 std::optional<ProtocolFinding> verifyBarriers(const ProtocolModel &model,
                                               const TargetDescription &target);
 

@@ -6,42 +6,44 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is left of a kernel of roles and channels when values and addresses in
-// global memory are dropped: each role is a structured program (sequences,
-// counted loops, uniform branches) of operations on channels and of accesses to
-// their stages. ProtocolVerifier and ProtocolExplorer work on it, and have
-// nothing else in common.
+// A kernel of roles and channels, without values and without addresses in
+// global memory. Each role is a structured program (sequences, counted loops,
+// uniform branches) of two kinds of steps: operations on channels, and accesses
+// to the stages of channels. ProtocolVerifier and ProtocolExplorer share this
+// model and nothing else, so that they can check each other.
 //
 // Numbers of passes and conditions are linear forms over unknown integers. An
 // unknown stands for a value that the roles compute in the same way
-// (ExecutionCounts), so `n` of one role and `n - 1` of another are related.
-// What depends on an induction variable is one unknown for each pass of the
-// loops around it: the number of blocks of a work tile, say, is the same number
-// in all roles that are at this tile, and anything at the next one.
+// (ExecutionCounts), so `n` of one role and `n - 1` of another are related. A
+// value that depends on an induction variable has one unknown for each pass of
+// the loop. An example is the number of blocks of a work tile: it is the same
+// number in all roles at this tile, and may be any number at the next one.
 //
-// Accesses, at the tile level: a role that issues starts asynchronous ones
-// (tile.mma, tile.load, tile.store), whose matrix operands are stages that it
-// has waited for and whose result is written into the stage that it will
-// commit. Other roles read a stage wherever they use the value of its wait, at
-// the latest at the next operation on a channel of its buffer, and write one
-// right before its commit. After `tile-distribute`, tile.read and tile.write
-// are the accesses.
+// Accesses at the tile level depend on the role. A role that issues starts
+// asynchronous ones (tile.mma, tile.load, tile.store): their matrix operands
+// are stages that the role has waited for, and their result goes into the stage
+// that the role will commit. Any other role reads a stage where it uses the
+// value of its wait, at the latest before the next operation on a channel of
+// the same buffer. It writes a stage right before the commit. After
+// `tile-distribute`, tile.read and tile.write are the accesses.
 //
-// A kernel with a cluster is modelled with both of its CTAs (addPeers): each
-// has a copy of each channel, with memory of its own, and of each role that all
-// CTAs run. A role of the leader acts on the channels of both: what it waits
-// for, both have committed, and each of its MMAs is two accesses, which read B
-// in both CTAs. ProtocolExplorer has the model of one CTA and puts two of them
-// together itself.
-// Which arrivals between CTAs are relaxed is what ChannelRanks tells the
-// lowering; what they leave without an order is for the users of the model.
+// A kernel with a cluster is modelled with both of its CTAs (addPeers). Each
+// CTA has its own copy of each channel, with its own memory, and of each role
+// that all CTAs run. A role of the leader acts on the channels of both CTAs: it
+// waits for a commit in each, and each of its MMAs is two accesses, which both
+// read the B of both CTAs. ProtocolExplorer takes the model of one CTA and puts
+// two of them together itself.
 //
-// A stage of a channel with `exchange` is three channels here, as its parts are
-// accessed at different times: what the CTA keeps, what it sends, and what it
-// receives. The first two are committed and waited for together. The role of a
-// tile.exchange commits what it sends to the third one of the other CTA, waits
-// for the third one of its own, and then is the one that writes the value of
-// the channel in place.
+// ChannelRanks says which arrivals between CTAs are relaxed. The model only
+// records that: the verifier and the explorer decide what such an arrival
+// leaves unordered.
+//
+// A stage of a channel with `exchange` is three channels here, because its
+// parts are accessed at different times: the part that the CTA keeps, the part
+// that it sends, and the part that it receives. The first two are committed and
+// waited for together. The role of a tile.exchange copies the sent part into
+// the received part of the other CTA and commits it there. It then waits for
+// its own received part, and writes the value of the result channel in place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,8 +59,9 @@
 
 namespace fa4::tile {
 
-/// An unknown of a model. If passes of loops decide its value, the value in
-/// given passes. Ordered by these passes.
+/// An unknown of a model. If the passes of loops decide its value, each
+/// combination of passes is an unknown of its own. Unknowns are ordered by
+/// these passes.
 class Unknown {
 public:
   Unknown(unsigned number) : key(number) {}
@@ -101,7 +104,7 @@ struct ProtocolCondition {
   unsigned role = 0;
   /// The loops around the condition, outermost first.
   llvm::SmallVector<unsigned, 2> parents;
-  /// What the form was made of.
+  /// The value in the kernel that the condition tests.
   mlir::Value value;
 };
 
@@ -111,15 +114,15 @@ struct ProtocolLoop {
   LinearForm trips;
   /// The least number of passes that is known.
   int64_t atLeast = 0;
-  /// Loops around it, outermost first. Those in it follow it in the model.
+  /// The loops around this one, outermost first.
   llvm::SmallVector<unsigned, 2> parents;
   unsigned inside = 0;
   /// The number that the first pass has when an unknown counts passes.
   int64_t firstPass = 0;
 };
 
-/// Which part of the stages of an exchange a channel is: all of a stage, where
-/// it is none of an exchange.
+/// Which part of an exchanged stage the channel is. `All` is a channel without
+/// an exchange.
 enum class StagePart { All, Sent, Kept, Received, Result };
 
 /// A channel in units of its memory: bytes of shared memory, columns of tensor
@@ -132,12 +135,13 @@ struct ProtocolChannel {
   unsigned rank = 0;
   int64_t stages = 1;
   int64_t initial = 0;
-  /// The first so many values are undefined, and must not be accumulated to:
-  /// `initial` ones, or where the channel hands these on in their place.
+  /// So many values at the beginning are undefined and must not be accumulated
+  /// to: the channel's `initial` values, and values that it hands on from a
+  /// channel in the same place whose own initial values they are.
   int64_t undefined = 0;
   bool inTensorMemory = false;
-  /// Whether lanes that commit or release do so by arrivals that order
-  /// accesses to tensor memory only, and so do the waits for them.
+  /// True if lanes commit, or release, by arrivals that order only accesses to
+  /// tensor memory. The waits for them order no more.
   bool hasRelaxedCommits = false, hasRelaxedReleases = false;
   /// False in mutants only: no arrival at the channel's barriers orders
   /// accesses to tensor memory.
@@ -145,21 +149,21 @@ struct ProtocolChannel {
   int64_t offset = 0;
   /// The distance between stages.
   int64_t size = 0;
-  /// In a kernel without offsets: the channels whose buffers the buffer of this
-  /// channel may overlap (`after`), wherever it will lie.
+  /// In a kernel without offsets: the channels whose memory this channel may
+  /// take over (`after`). Their buffers count as overlapping.
   llvm::SmallVector<unsigned, 2> after;
-  /// Channels of one exchange have one number; -1 if there is none.
+  /// Channels of one exchange have the same number; -1 without an exchange.
   int exchange = -1;
   StagePart part = StagePart::All;
   /// The role that commits, or -1 if there is none.
   int producer = -1;
-  /// The role that acquires, which is the producer or an earlier owner of the
-  /// buffer; -1 if nobody does.
+  /// The role that acquires: the producer, or the role that has the buffer
+  /// before it. -1 if no role acquires.
   int acquirer = -1;
   /// The roles that wait and release, in their order in the kernel.
   llvm::SmallVector<unsigned, 2> consumers;
 
-  /// Whether another role than the producer acquires the stages.
+  /// Returns true if a role other than the producer acquires the stages.
   bool isAcquiredForOthers() const {
     return acquirer != -1 && acquirer != producer;
   }
@@ -174,11 +178,11 @@ enum class StepKind { Acquire, Commit, Wait, Release, Access, Copy, Loop, If };
 enum class Agent {
   /// The threads of the role, each in program order.
   Lanes,
-  /// The tensor core, which executes MMAs in the order of issue, at any time
-  /// after it.
+  /// The tensor core. It executes MMAs in the order of issue, at any time after
+  /// their issue.
   Mma,
-  /// A TMA load or store, which happens at any time after its issue, in no
-  /// order.
+  /// A TMA load or store. It happens at any time after its issue; no two of
+  /// them have an order.
   Copy,
 };
 
@@ -188,45 +192,47 @@ struct Step {
 
   StepKind kind;
   mlir::Operation *op;
-  /// Of Acquire, Commit, Wait, Release.
+  /// For Acquire, Commit, Wait and Release.
   unsigned channel;
-  /// The variable of the role for the stage that a Wait returns or an Access
-  /// writes; -1 if nothing uses it.
+  /// The variable of the role that will name the stage: the stage that a Wait
+  /// returns or an Access writes. -1 if nothing uses it.
   int result = -1;
 
   // Access.
   Agent agent = Agent::Lanes;
   /// The variables whose stages are read.
   llvm::SmallVector<unsigned, 2> reads;
-  /// Channels of which the step reads the stage for which the role waited last.
+  /// The channels whose stage of the role's last wait the step reads.
   llvm::SmallVector<unsigned, 1> readsLast;
-  /// The accumulator's variable, and the condition under which it is read (-1:
-  /// always).
+  /// The variable of the accumulator, and the number of the condition under
+  /// which it is read (-1: always).
   int accumulator = -1;
   int accumulate = -1;
-  /// The channel whose next stage to commit is written, or -1.
+  /// The channel that is written, in its next stage to be committed; or -1.
   int writes = -1;
 
-  /// For Commit and Release: the asynchronous accesses whose end it announces,
-  /// besides stores.
+  /// For Commit and Release: the agent whose accesses have ended when the step
+  /// takes effect. Stores are not counted: they have always ended at a release.
   Agent completes = Agent::Lanes;
 
-  /// Acquire and Wait, in mutants only: does not wait (`Weak`), and does not
-  /// even advance (`Dropped`: the previous stage is used again).
+  /// For Acquire and Wait, in mutants only. A `Weak` step does not wait. A
+  /// `Dropped` step does not wait or advance: the role uses the previous stage
+  /// again.
   enum Strength { Full, Weak, Dropped } strength = Full;
 
-  /// Wait, in mutants only: the number of further values that must be there.
+  /// For Wait, in mutants only: so many further values must be there.
   int64_t ahead = 0;
 
   /// In mutants of a cluster only: the CTA in which a step on a channel has no
-  /// effect, that is, for whose stages it does not wait, or whose barrier its
-  /// arrival does not reach; -1 for a step that does all that it should.
+  /// effect. A wait does not wait for that CTA's stages; an arrival does not
+  /// reach its barrier. -1 for a step that lacks nothing.
   int lacking = -1;
 
   /// For If: the number of a condition. For Loop: the number of the loop.
   unsigned number = 0;
-  /// (variable, its new value; -1 is a value that is in no stage): Copy, and a
-  /// loop on entry and at the end of each pass. All at once.
+  /// Pairs of a variable and the variable whose stage it gets (-1: a value in
+  /// no stage). A Copy has `assignments`; a Loop has `assignments` on entry and
+  /// `back` at the end of each pass. All pairs of a list take effect at once.
   using Assignments = llvm::SmallVector<std::pair<unsigned, int>, 2>;
   Assignments assignments, back;
   std::vector<Step> body, elseBody;
@@ -239,7 +245,7 @@ void forEachStep(llvm::ArrayRef<Step> steps,
 struct ProtocolRole {
   RoleOp op;
   std::string name;
-  /// The number in its cluster of the CTA whose role it is.
+  /// The number of the CTA, within the cluster, that runs the role.
   unsigned rank = 0;
   /// See RoleOp::runsOnOneThread.
   bool oneThread = false;
@@ -255,11 +261,11 @@ struct ProtocolModel {
   std::vector<ProtocolChannel> channels;
   std::vector<ProtocolLoop> loops;
   std::vector<ProtocolCondition> conditions;
-  /// For each unknown, the number of loops around a use whose passes decide it.
+  /// For each unknown: so many loops around its uses decide it by their passes.
   llvm::SmallVector<unsigned> depths;
 
-  /// Maps an unknown to a form: the unknown equals the form if that is not
-  /// negative, else 0.
+  /// Maps an unknown to a form: the unknown equals the form where that is
+  /// positive, and 0 elsewhere.
   std::map<unsigned, LinearForm> clamped;
 
   /// Returns the form with each unknown replaced by its value in `passes`.
@@ -271,11 +277,10 @@ struct ProtocolModel {
   /// uses, a matrix operand for which the role has not waited.
   static mlir::FailureOr<ProtocolModel> build(KernelOp kernel);
 
-  /// The same for one CTA, also of a cluster.
+  /// Builds the model of one CTA, also where the kernel has a cluster.
   static mlir::FailureOr<ProtocolModel> buildCta(KernelOp kernel);
-  /// Adds the other CTA of a cluster, if the kernel has one, to the model of
-  /// one CTA. Emits an error on a loop or condition that depends on which of
-  /// the CTAs it is.
+  /// Adds the other CTA to the model of one CTA, if the kernel has a cluster.
+  /// Emits an error on a loop or condition that depends on the CTA's number.
   mlir::LogicalResult addPeers();
 
   /// Returns true if two stages share memory.
@@ -296,12 +301,12 @@ struct StageUse {
   }
 };
 
-/// One event of a role. Positions of a channel count from 0, which is the first
-/// value; `initial` values count as well.
+/// One event of a role. Values of a channel have positions from 0 on; the
+/// `initial` values come first.
 struct ProtocolEvent {
   StepKind kind = StepKind::Access;
   const Step *step = nullptr;
-  /// Of Acquire, Commit, Wait, Release.
+  /// For Acquire, Commit, Wait and Release.
   unsigned channel = 0;
   int64_t position = 0;
   llvm::SmallVector<StageUse, 3> reads;
@@ -324,8 +329,8 @@ struct ProtocolQuestion {
   int64_t pass = 0;
 };
 
-/// The place in its program at which a role stands. It is a value and can be
-/// copied.
+/// The place at which a role stands in its program. Copyable, so that a run can
+/// be continued in several ways.
 class RoleCursor {
 public:
   RoleCursor(const ProtocolModel &model, unsigned role);
@@ -351,11 +356,11 @@ public:
   bool isIn(unsigned loop) const {
     return loopPasses[loop] >= 0 && !loopLeft[loop];
   }
-  /// Returns a number that grows with each answer about a loop. As a role that
-  /// enters a loop asks at once, `passes`, `isLeft` and `isIn` of a role with
-  /// an event change with this number only.
+  /// Returns a number that grows with each answer about a loop. While it is the
+  /// same, `passes`, `isLeft` and `isIn` of a role that has an event are the
+  /// same.
   uint64_t loopAnswers() const { return answersOfLoops; }
-  /// Returns the present passes of these loops, as an unknown counts them.
+  /// Returns the present passes of these loops, numbered as in an Unknown.
   llvm::SmallVector<int64_t, 2> instance(llvm::ArrayRef<unsigned> loops) const;
 
   int64_t acquired(unsigned channel) const { return counts[channel][0]; }

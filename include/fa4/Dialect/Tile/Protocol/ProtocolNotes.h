@@ -14,13 +14,14 @@
 
 namespace fa4::tile {
 
-/// Of which loops a finding tells how many passes they make: those around the
-/// operations that it is about, and those in which one of its roles uses one of
-/// its channels. Its roles are those of the operations, and those that have an
-/// end of a channel that the finding names.
+/// Decides for which loops a finding's notes give trip counts: loops around its
+/// operations, and loops in which a role it names uses a channel it names. A
+/// finding names the roles of its operations, and the roles at both ends of
+/// each channel in it.
 class FindingConcerns {
 public:
-  /// What the finding's error and notes stand on.
+  /// The roles and channels are taken from the operations of the finding's
+  /// error and of its notes.
   FindingConcerns(const ProtocolModel &model, const ProtocolFinding &finding);
   bool isAbout(const ProtocolLoop &loop) const;
   bool isAboutRole(unsigned role) const { return roles.count(role); }
@@ -35,7 +36,8 @@ private:
   llvm::DenseSet<unsigned> roles, channels;
 };
 
-/// Adds a note on the sizes for which something is found, if it takes any.
+/// Adds a note on the sizes for which a fault was found, unless `sizes` is
+/// empty.
 void noteSizes(const ProtocolModel &model, const std::string &sizes,
                ProtocolFinding &finding);
 

@@ -9,24 +9,25 @@
 // Decides for all numbers of passes of all loops whether the roles of a kernel
 //
 //  - never wait for each other forever,
-//  - never access a stage, or what overlaps it, while another access that
-//    conflicts may be under way, and read nothing but the value they waited
-//    for,
-//  - commit, wait for, release and acquire the same number of values, no value
-//    before the stage is acquired, none after it is released.
+//  - never access a stage, or memory that overlaps it, while a conflicting
+//    access may be under way, and read only values for which they have waited,
+//  - commit, wait for, release and acquire the same number of values: none
+//    before its stage is acquired, none after it is released.
 //
 // Why one run decides. A channel has one producer, and each role is one program
-// whose branches are uniform. So the k-th wait always takes what the k-th
-// commit left, and the (k+stages)-th acquire what the k-th release left, in
-// every interleaving: enabled steps never disable each other. Hence all maximal
-// runs end in the same state (deadlock is decided by any of them), and the
-// order that synchronisation enforces ("happens before") is the same in all of
-// them. Two accesses race iff that order does not relate them. It is tracked
-// with vector clocks, one component for each role's program order, one for each
-// role's tensor-core operations, which run in the order of issue, and one for
-// each stage's TMA operations, which may end in any order.
+// whose branches are uniform. So in every interleaving, the k-th wait takes
+// what the k-th commit left, and the (k+stages)-th acquire takes what the k-th
+// release left. Enabled steps never disable each other. Hence all maximal runs
+// end in the same state, so any one of them decides whether there is a
+// deadlock. And all of them have the same order of accesses that
+// synchronisation enforces ("happens before"). Two accesses race iff this order
+// does not relate them. The order is tracked with vector clocks. A clock has
+// one component for each role's program order. It has one for each role's
+// tensor-core operations, which run in the order of issue. It has one for each
+// stage's TMA operations, which may end in any order.
 //
-// When something has ended (PTX ISA, tcgen05.commit, mbarrier, cp.async.bulk):
+// When an asynchronous access has ended (PTX ISA, tcgen05.commit, mbarrier,
+// cp.async.bulk):
 //
 // | step of a role that issues | is seen when |
 // |---|---|
@@ -35,27 +36,30 @@
 // | release | all stores of this stage have ended |
 // | release of what its MMAs read | and all MMAs that it issued before |
 //
-// Lanes of a role are not ordered with each other: shared memory that one of
-// them accessed is known to be free to the others only after they have waited
-// for something that follows a commit or release by all of them. Tensor memory
-// that a lane accesses is its own.
+// Lanes of a role are not ordered with each other. If one lane has accessed
+// shared memory, another lane knows that only after it has waited for something
+// that follows a commit or release by all of them. Each lane accesses its own
+// part of tensor memory, so this does not concern tensor memory.
 //
-// A relaxed arrival of lanes (ChannelRanks) says that the role has come so far,
-// and which accesses to tensor memory have ended. It says nothing of shared
-// memory: neither of the role's own accesses, nor of those it has seen the end
-// of.
+// A relaxed arrival of lanes (ChannelRanks) tells how far the role has come and
+// which accesses to tensor memory have ended. It tells nothing about shared
+// memory: neither about the role's own accesses, nor about accesses whose end
+// the role has seen.
 //
-// Why all numbers of passes. The canonical run (the first role that can take a
-// step takes it, those before others that are behind in loops whose passes may
-// not wait for anyone) decides at the end of each pass whether there is another
-// one, unless what is known of the trip counts, linear forms with common
-// unknowns, decides. Both answers are followed. A state is what can influence
-// the future: places of the roles, passes left (up to a shift of the unknowns),
-// tokens and contents of stages relative to the ring positions, and which of
-// the clocks cover which of the accesses that are still of interest. What
-// follows from equal states is equal, so a state is followed once. Channels are
-// bounded, so there are finitely many; a kernel without a finite proof is
-// rejected at `kMaxProtocolSteps` or `kMaxProtocolStates`.
+// Why all numbers of passes. The proof follows one canonical run: the first
+// role that can take a step takes it. (Roles that are behind come first, if the
+// passes of their loops may not wait for anyone.) At the end of each pass, the
+// facts about trip counts may decide whether there is another pass. The facts
+// are linear forms over common unknowns. If they do not decide, both answers
+// are followed.
+//
+// A state is all that can influence the future: the places of the roles, the
+// passes that are left (up to a shift of the unknowns), tokens and contents of
+// stages relative to the ring positions, and which clocks cover which accesses
+// that may still conflict. Equal states have equal futures, so each state is
+// followed once. Channels are bounded, so there are finitely many states. A
+// kernel whose proof does not end within `kMaxProtocolSteps` or
+// `kMaxProtocolStates` is rejected.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,11 +81,11 @@ struct ProtocolFinding {
   std::vector<std::pair<mlir::Operation *, std::string>> notes;
   /// The sum of the passes of all loops in the counter-example.
   int64_t passes = 0;
-  /// Channels that the finding is about, beside those that the operations of
-  /// the error and the notes use.
+  /// Further channels that the finding is about. The channels of its operations
+  /// need not be named.
   llvm::SmallVector<unsigned, 2> channels = {};
-  /// Which steps wait for which others where the finding was made, for readers
-  /// who ask.
+  /// Which steps wait for which others at the end of the counter-example. Only
+  /// shown to a reader who asks (explainProtocol).
   std::vector<std::pair<mlir::Operation *, std::string>> waits = {};
 
   void emit() const;
@@ -92,27 +96,28 @@ struct ProtocolStatistics {
   uint64_t states = 0;
 };
 
-/// Returns the first finding, the one with the fewest passes of loops. It may
-/// be that the proof has more than `maxStates` states.
+/// Returns the finding with the fewest passes of loops, or nothing if there is
+/// a proof. A proof that needs more than `maxStates` states is a finding, too.
 std::optional<ProtocolFinding>
 verifyProtocol(const ProtocolModel &model,
                ProtocolStatistics *statistics = nullptr,
                uint64_t maxStates = kMaxProtocolStates);
 
-/// Checks what a placed kernel uses of the chip: offsets are in range, stages
-/// share memory only if the protocol may order their accesses, each channel has
-/// barriers of its own, and the warps and registers of all roles fit.
+/// Checks what a placed kernel uses of the chip. Offsets must be in range.
+/// Stages may share memory only where the protocol orders their accesses. Each
+/// channel must have its own barriers. The warps and registers of all roles
+/// must fit.
 std::optional<ProtocolFinding> verifyPlacement(const ProtocolModel &model);
 
-/// Both, with errors emitted.
+/// Builds the model of `kernel` and runs both checks. Emits errors.
 mlir::LogicalResult verifyProtocol(KernelOp kernel,
                                    ProtocolStatistics *statistics = nullptr,
                                    uint64_t maxStates = kMaxProtocolStates);
 
-/// Emits remarks that say which step of `kernel` waits for which one of another
-/// role where the proof fails, at the locations of these steps. Returns false
-/// without a remark if there is a proof, or nothing to say about waits. The
-/// error itself is not repeated.
+/// Explains where the proof fails. Emits remarks at the steps of `kernel` that
+/// wait; each says for which step of another role. Returns false without a
+/// remark if there is a proof, or nothing to say about waits. Does not repeat
+/// the error.
 bool explainProtocol(KernelOp kernel);
 
 } // namespace fa4::tile
