@@ -10,7 +10,8 @@
 
 using namespace mlir;
 
-/// Returns the user that `isBetter` prefers to all others.
+/// Returns the operation of `block` that uses one of `values`, itself or in its
+/// regions, and that `isBetter` prefers to all others; or null.
 template <typename Fn>
 static Operation *findUser(ValueRange values, Block &block, Fn isBetter) {
   Operation *best = nullptr;

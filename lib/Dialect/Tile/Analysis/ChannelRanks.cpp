@@ -13,8 +13,8 @@ using namespace fa4::tile;
 
 static bool isOfLeader(RoleOp role) { return role.getLeader(); }
 
-/// Returns nothing for a channel that roles of the leader and roles of all CTAs
-/// commit, or wait for if all CTAs commit it.
+/// Returns nothing for a channel with mixed ends: roles of the leader and roles
+/// of all CTAs commit, or they wait for a channel that all CTAs commit.
 static std::optional<ChannelRanks> findRanks(const ChannelUses &uses) {
   auto isMixed = [&](const auto &roles) {
     return llvm::any_of(roles, isOfLeader) && !llvm::all_of(roles, isOfLeader);

@@ -53,7 +53,8 @@ fa4::tile::collectChannelUses(KernelOp kernel) {
 
 bool fa4::tile::feeds(RoleOp role, ChannelOp channel,
                       llvm::function_ref<bool(Operation *)> isReader) {
-  // A scalar is read by the wait, and is no tile of the operations that use it.
+  // The wait itself reads a scalar: operations that use the scalar read no
+  // stage.
   if (channel.carriesScalars())
     return false;
   return llvm::any_of(channel.getChannel().getUsers(), [&](Operation *user) {

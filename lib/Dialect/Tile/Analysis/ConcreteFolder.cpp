@@ -24,9 +24,10 @@ Type ConcreteFolder::getNumberType(Type type) {
   return isa<FloatType>(type) ? type : Type();
 }
 
-/// The operation of arith on integers that does what one on indices does: those
-/// of the index dialect do not fold where 32 and 64 bits differ. Empty for
-/// operations that keep their name.
+/// Returns the arith operation on integers that computes the same as `op` on
+/// indices. It is needed because the index dialect does not fold where 32 and
+/// 64 bits give different results. Returns an empty name if the name of `op`
+/// serves.
 static StringRef getIntegerName(Operation *op) {
   if (isa<arith::IndexCastOp, index::CastSOp, arith::IndexCastUIOp,
           index::CastUOp>(op)) {
@@ -64,7 +65,7 @@ static StringRef getIntegerName(Operation *op) {
 }
 
 Operation *ConcreteFolder::makeCopy(Operation *op) {
-  // What reads memory, or asks which thread it is in, is nothing that folds.
+  // An operation that reads memory, or asks for the thread, does not fold.
   if (op->getNumRegions() != 0 || op->getNumSuccessors() != 0 ||
       !isa_and_nonnull<arith::ArithDialect, index::IndexDialect,
                        math::MathDialect>(op->getDialect()))
@@ -112,7 +113,7 @@ bool ConcreteFolder::isInteger(Operation *op) {
                       [](Type type) { return getIntegerBits(type) != 0; });
 }
 
-/// A constant, in its type.
+/// Returns the number as a constant of the type `type`, or null.
 static TypedAttr getConstant(Attribute attribute, Type type) {
   if (auto integer = dyn_cast<IntegerAttr>(attribute))
     return IntegerAttr::get(

@@ -23,16 +23,17 @@ using namespace mlir;
 using namespace fa4::tile;
 using llvm::DynamicAPInt;
 
-/// Bounds are a few operations deep; more is not worth the search.
+/// The bounds that a proof needs are a few operations deep. A longer search has
+/// found none.
 static constexpr unsigned kMaxProofDepth = 8;
 static constexpr unsigned kMaxProofAttempts = 1000;
 
-/// A larger polynomial is not a loop bound that anybody writes; its value
-/// becomes an atom.
+/// A larger polynomial is no loop bound that anybody writes. The value is an
+/// atom instead.
 static constexpr unsigned kMaxMonomials = 32;
 static constexpr unsigned kMaxDegree = 8;
 
-/// Wider integers are atoms, without bounds.
+/// Integers with more bits are atoms without bounds.
 static constexpr unsigned kMaxBits = 64;
 
 //===----------------------------------------------------------------------===//
@@ -94,7 +95,8 @@ static DynamicAPInt getPowerOfTwo(unsigned exponent) {
   return DynamicAPInt(APInt::getOneBitSet(exponent + 2, exponent));
 }
 
-/// `number` modulo 2^bits, from -2^(bits-1) on.
+/// Returns the number from -2^(bits-1) to 2^(bits-1) - 1 that equals `number`
+/// modulo 2^bits.
 static DynamicAPInt getSignedResidue(const DynamicAPInt &number,
                                      unsigned bits) {
   DynamicAPInt modulus = getPowerOfTwo(bits), half = getPowerOfTwo(bits - 1);
@@ -113,7 +115,8 @@ static OptionalInt addBound(const OptionalInt &a, const OptionalInt &b) {
   return a && b ? OptionalInt(*a + *b) : std::nullopt;
 }
 
-/// Of the product of a number in [aLow, aHigh] and one in [bLow, bHigh].
+/// Returns the bounds of the product of a number in [aLow, aHigh] and a number
+/// in [bLow, bHigh].
 static std::pair<OptionalInt, OptionalInt>
 multiplyBounds(const OptionalInt &aLow, const OptionalInt &aHigh,
                const OptionalInt &bLow, const OptionalInt &bHigh) {
@@ -143,7 +146,7 @@ ExecutionCounts::Bounds ExecutionCounts::getBounds(const Polynomial &a) const {
   return sum;
 }
 
-/// Of a type of `bits`, without a sign or with one.
+/// Returns the least and the largest number of a type with `bits` bits.
 static std::pair<DynamicAPInt, DynamicAPInt> getLimits(unsigned bits,
                                                        bool isSigned) {
   if (!isSigned)
@@ -151,8 +154,8 @@ static std::pair<DynamicAPInt, DynamicAPInt> getLimits(unsigned bits,
   return {-getPowerOfTwo(bits - 1), getPowerOfTwo(bits - 1) - 1};
 }
 
-/// What the polynomial of `value` and its type say of it, at any pass of the
-/// loops around it.
+/// Returns the bounds that the polynomial of `value` and the type give it, for
+/// all passes of the loops around it.
 ConstantIntRanges ExecutionCounts::getRange(Value value) {
   unsigned bits = getIntegerBits(value.getType());
   if (bits == 0 || bits > kMaxBits)
@@ -188,7 +191,7 @@ Polynomial ExecutionCounts::getUniqueAtom(Bounds bounds, unsigned depth) {
                  Atom{Atom::Opaque, std::move(bounds), depth});
 }
 
-/// Large numbers are atoms, so that coefficients stay small.
+/// A large number is an atom, so that coefficients stay small.
 Polynomial ExecutionCounts::getNumberAtom(const APInt &number) {
   if (number.getSignificantBits() <= 32)
     return constant(number.getSExtValue());
@@ -212,7 +215,7 @@ unsigned ExecutionCounts::depthOf(const Polynomial &a) const {
   return depth;
 }
 
-/// Loops around a value that is defined in `region`.
+/// Returns the number of loops around a value that is defined in `region`.
 static unsigned countLoops(Region *region) {
   unsigned depth = 0;
   for (; region; region = region->getParentRegion())
@@ -220,8 +223,8 @@ static unsigned countLoops(Region *region) {
   return depth;
 }
 
-/// Residues of `a` that have 2^bits as a divisor of their modulus are equal,
-/// modulo 2^bits, to what they are residues of.
+/// Replaces residues by the numbers that they are residues of, where the result
+/// is equal modulo 2^bits: 2^bits must divide the modulus of the residue.
 Polynomial ExecutionCounts::expandResidues(const Polynomial &a,
                                            unsigned bits) const {
   Polynomial result;
@@ -248,8 +251,7 @@ Polynomial ExecutionCounts::expandResidues(const Polynomial &a,
 
 Polynomial ExecutionCounts::reduce(const Polynomial &a, unsigned bits) const {
   Polynomial expanded = a;
-  // A residue contains only atoms that are older than itself, so that this
-  // ends.
+  // This ends: a residue contains only atoms that are older than itself.
   for (Polynomial last; expanded != last;) {
     last = expanded;
     expanded = expandResidues(last, bits);
@@ -295,7 +297,7 @@ ExecutionCounts::Pass ExecutionCounts::getPass(scf::ForOp loop) {
     return it == a.end() ? DynamicAPInt(0) : it->second;
   };
   DynamicAPInt by = constantOf(step), from = constantOf(lower);
-  // Of small numbers, as all constants are that are no atoms.
+  // All constants that are no atoms are small.
   if (step.size() == 1 && step.begin()->first.empty() && by > 0 && from > 0 &&
       from <= std::numeric_limits<int32_t>::max())
     offset = int64_t(from / by);
@@ -303,7 +305,8 @@ ExecutionCounts::Pass ExecutionCounts::getPass(scf::ForOp loop) {
   unsigned depth = countLoops(&loop.getRegion());
   std::string key = "pass(" + std::to_string(depth) + "," + toString(lower) +
                     "," + toString(step) + ")";
-  // Of a loop that may wrap around, the induction variable is not a sum.
+  // If the loop may wrap around, its induction variable is not `lower + pass *
+  // step`, so no other loop shares its passes.
   if (!ranges.isCounted(loop))
     key += llvm::utohexstr(reinterpret_cast<uintptr_t>(loop.getOperation()));
   Polynomial atom =
@@ -311,8 +314,8 @@ ExecutionCounts::Pass ExecutionCounts::getPass(scf::ForOp loop) {
   return {atom.begin()->first.front(), offset};
 }
 
-/// Whether equal operands give equal results of `op`, in every role and in
-/// every thread.
+/// Returns true if equal operands give equal results of `op`, in every role and
+/// in every thread.
 static bool isFunction(Operation *op) {
   if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
     return false;
@@ -322,8 +325,8 @@ static bool isFunction(Operation *op) {
              op->getDialect());
 }
 
-/// Prints the attributes in which operations of one name differ. Flags that
-/// promise not to wrap are left out: they do not change a result.
+/// Prints the attributes that tell operations of one name apart. Flags that
+/// promise not to wrap are left out, because they do not change a result.
 static void printAttributes(Operation *op, llvm::raw_ostream &os) {
   auto attributes =
       dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
@@ -376,7 +379,8 @@ Polynomial ExecutionCounts::getMinOrMax(OpResult result, Atom::Kind kind) {
   auto choose = [](bool lesser, const OptionalInt &x, const OptionalInt &y) {
     return lesser ? std::min(*x, *y) : std::max(*x, *y);
   };
-  // The lesser of two numbers is at most what either is at most.
+  // An upper bound of either operand bounds a minimum, and a lower bound of
+  // either operand a maximum.
   auto combine = [&](const OptionalInt &x, const OptionalInt &y,
                      bool eitherLimits) -> OptionalInt {
     if (x && y)
@@ -393,8 +397,9 @@ Polynomial ExecutionCounts::getMinOrMax(OpResult result, Atom::Kind kind) {
   return getAtom(name + keyA + "," + keyB + ")", std::move(atom));
 }
 
-/// All roles work on the same tiles in the same order, so that the coordinate
-/// of a pass of tile.work is one number in all of them.
+/// Returns the atom of a work tile's coordinate. All roles work on the same
+/// tiles in the same order, so in a given pass of tile.work the coordinate is
+/// the same number in all roles.
 Polynomial ExecutionCounts::getCoordinate(BlockArgument argument) {
   ConstantIntRanges range = ranges.get(argument);
   return getAtom("work tile " + std::to_string(argument.getArgNumber()),
@@ -417,8 +422,8 @@ Polynomial ExecutionCounts::computeArgument(BlockArgument argument) {
   Polynomial lower = getValue(loop.getLowerBound());
   Polynomial step = getValue(loop.getStep());
   if (induction == Induction::Whole) {
-    // Loops with equal bounds and steps run through the same values, whichever
-    // role they are in.
+    // Loops with equal bounds and steps run through the same values, in
+    // whichever role they are.
     bounds.low = getBounds(lower).low;
     return getAtom("iv(" + toString(lower) + "," +
                        toString(getValue(loop.getUpperBound())) + "," +
@@ -447,8 +452,9 @@ Polynomial ExecutionCounts::getShifted(OpResult result) {
                     bits, Atom::Signed);
 }
 
-/// A cast to another width. One without a sign is as one with a sign where it
-/// makes no number wider, or the number is not negative.
+/// Returns the value of a cast to another width. Without a sign, a cast gives
+/// the same number as with one if the result is not wider, or if the operand is
+/// not negative.
 Polynomial ExecutionCounts::getCast(OpResult result, bool isSigned) {
   Value operand = result.getOwner()->getOperand(0);
   unsigned bits = getIntegerBits(result.getType());
@@ -462,7 +468,8 @@ Polynomial ExecutionCounts::getCast(OpResult result, bool isSigned) {
                 : getResidue(getValue(operand), bits, Atom::Signed);
 }
 
-/// A size of a tensor: sizes of one name are equal.
+/// Returns the size of a tensor's dimension. Dimensions of one name have one
+/// size.
 Polynomial ExecutionCounts::getSize(OpResult result) {
   std::optional<StringRef> name =
       getSizeName(cast<memref::DimOp>(result.getOwner()));
@@ -520,10 +527,11 @@ Polynomial ExecutionCounts::computeResult(OpResult result) {
       .Default([&](Operation *) { return getOperationAtom(result); });
 }
 
-/// The value that each wait gives is the one committed in the same pass of
-/// tile.work (or the only one of the kernel), if there is one commit and one
-/// wait of the role, both of them directly in the body of the tile.work or of
-/// the role. Null otherwise.
+/// Returns the value that `wait` gives, if this is the value committed in the
+/// same pass of tile.work, or the only value of the kernel. For this, the
+/// channel must have one commit, the role one wait, and both must stand
+/// directly in the body of the tile.work or of the role. Returns null
+/// otherwise.
 static Value findCommitted(WaitOp wait) {
   auto role = wait->getParentOfType<RoleOp>();
   CommitOp commit;
@@ -547,7 +555,8 @@ static Value findCommitted(WaitOp wait) {
 
 Polynomial ExecutionCounts::computeWaited(WaitOp wait) {
   Value committed = findCommitted(wait);
-  // Roles that wait for each other's scalars in a circle hang.
+  // Roles that wait for each other's scalars in a circle hang, so there is no
+  // value to find.
   if (!committed || !waited.insert(wait).second)
     return getOperationAtom(cast<OpResult>(wait.getValue()));
   Polynomial result = getValue(committed);
@@ -593,9 +602,11 @@ bool ExecutionCounts::isNonNegative(const Polynomial &a, unsigned depth,
     return true;
   if (depth > kMaxProofDepth || ++attempts > kMaxProofAttempts)
     return false;
-  // max(x, y) is at least either of them; -min(x, y) is at least -x and -y. In
-  // the other cases it is only known to be one of them: these come first, as
-  // what is chosen later may then depend on them, and need no second attempt.
+  // max(x, y) is at least x and at least y; -min(x, y) is at least -x and at
+  // least -y. So either operand may replace a term of this kind. A term of the
+  // other kind equals one of its operands, but which one is unknown, so both
+  // must be tried. Terms of the other kind come first: the choices for the
+  // first kind may then depend on them, without a second attempt.
   for (bool either : {false, true})
     for (const auto &[monomial, coefficient] : a) {
       if (monomial.size() != 1)
@@ -628,8 +639,8 @@ bool ExecutionCounts::isNonNegative(const Polynomial &a) {
   return it->second;
 }
 
-/// Whether the value is proven not to be negative, by its own bounds or by
-/// those of its polynomial.
+/// Returns true if the value is proven to be at least 0, by its own bounds or
+/// by the bounds of its polynomial.
 bool ExecutionCounts::isNonNegative(Value value) {
   return ranges.get(value).smin().isNonNegative() ||
          isNonNegative(getValue(value));
@@ -653,8 +664,8 @@ Polynomial ExecutionCounts::getTripCount(scf::ForOp loop) {
              {DynamicAPInt(0), std::nullopt},
              std::max({depthOf(lower), depthOf(upper), depthOf(step)})};
   if (!ranges.isCounted(loop)) {
-    // The number is not known, but it is the same in all loops with the same
-    // text.
+    // The number of passes is unknown, but equal in all loops with the same
+    // bounds, step and comparison.
     std::string key;
     llvm::raw_string_ostream(key)
         << "trips(" << toString(lower) << "," << toString(upper) << ","

@@ -79,9 +79,9 @@ static ExpBounds resourceBounds(const TargetDescription &target,
   return bounds;
 }
 
-/// Returns the cycles of one trip around the dependence cycle of one tile, per
-/// iteration, if the threads' work takes `stretch` times as long as it would
-/// alone.
+/// Returns the cycles of one trip around the dependence cycle of one tile,
+/// divided by the iterations that the cycle spans. The threads' work takes
+/// `stretch` times as long as it would alone.
 static double tripCycles(const TargetDescription &target, const RowWork &work,
                          unsigned pairs, double stretch) {
   const Recurrence &cycle = *work.recurrence;
@@ -114,16 +114,15 @@ static double tripCycles(const TargetDescription &target, const RowWork &work,
   return trip / std::max(1u, cycle.distance);
 }
 
-/// Returns the cycles of an iteration where tiles meet on the pipes: the others
-/// have work of `busy` cycles an iteration on the busiest one, so that in an
-/// iteration of T cycles a tile gets the part 1 - busy / T of the pipe and its
-/// work takes T / (T - busy) times as long. This T is where the trip that is
-/// stretched so takes T itself. The longer an iteration, the less the
-/// trip is stretched, so there is one such T. For example, work of 900 cycles a
-/// tile on the MUFU, 650 cycles of MMAs and latencies, and two tiles: alone, a
-/// trip takes 1550 cycles. At T = 2140 the other tile has 42% of the MUFU, the
-/// work takes 1.73 times as long, and the trip 2204 cycles; at T = 2173, 1.71
-/// and 2186: T is 2182.
+/// Returns the cycles T of an iteration in which tiles compete for the busiest
+/// pipe. The other tiles need this pipe for `busy` cycles of each iteration, so
+/// a tile has the part 1 - busy / T of the pipe, and its work takes T / (T -
+/// busy) times as long. T is the number for which a trip stretched in this way
+/// takes T cycles. There is one such T, because a longer iteration stretches
+/// the trip less. Example: each of two tiles has work of 900 cycles on the
+/// MUFU, and 650 cycles of MMAs and latencies. Alone, a trip takes 1550 cycles.
+/// For T = 2140, the work takes 1.73 times as long and the trip 2204 cycles;
+/// for T = 2173, 1.71 times and 2186 cycles. The result is T = 2182.
 static double contendedCycles(const TargetDescription &target,
                               const RowWork &work, unsigned pairs, double busy,
                               double least) {

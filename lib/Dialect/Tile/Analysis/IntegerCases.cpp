@@ -14,8 +14,9 @@
 using namespace mlir::presburger;
 using namespace fa4::tile;
 
-/// Choices of alternatives after which a search gives up, and choices between
-/// the integers on both sides of a fraction, one after the other.
+/// A search gives up after so many choices of alternatives, or after so many
+/// splits in a row. A split at a fraction tries the integers below it and those
+/// above it.
 static constexpr unsigned kMostChoices = 5000, kMostSplits = 50;
 
 void AffineSum::add(const AffineSum &other, int64_t factor) {
@@ -68,22 +69,22 @@ void IntegerCases::require(const Conditions &conditions) {
 // Search
 //===----------------------------------------------------------------------===//
 
-/// Chooses alternatives only of cases that matter: those of which the rational
-/// point at hand fulfils none.
+/// Chooses alternatives only for cases that matter. A case matters if the
+/// rational point at hand fulfils none of its alternatives.
 class IntegerCases::Search {
 public:
   Search(const IntegerCases &all)
       : all(all), simplex(all.variables), chosen(all.cases.size(), false) {}
 
-  /// Whether nothing fulfils `conditions`, those that have been chosen before,
-  /// and an alternative of each case.
+  /// Returns true if no integers fulfil `conditions`, the alternatives chosen
+  /// before, and an alternative of each case.
   bool isEmpty(const Conditions &conditions);
 
 private:
   using Point = llvm::SmallVector<Fraction, 8>;
 
-  /// The condition, divided by what all of its multiples have in common: of
-  /// integers the constant may be rounded down.
+  /// Returns the condition divided by the common divisor of all its factors.
+  /// The constant may then be rounded down, because the variables are integers.
   llvm::SmallVector<llvm::DynamicAPInt, 8> rowOf(const AffineSum &sum) const {
     llvm::SmallVector<llvm::DynamicAPInt, 8> row(all.variables + 1);
     int64_t common = 0;
@@ -118,7 +119,7 @@ private:
   unsigned choices = 0, splits = 0;
 };
 
-/// How many alternatives of a case have a rational point.
+/// Returns how many alternatives of a case have a rational point.
 unsigned IntegerCases::Search::countPossible(size_t number) {
   return llvm::count_if(all.cases[number], [&](const Conditions &choice) {
     unsigned before = simplex.getSnapshot();
@@ -129,9 +130,9 @@ unsigned IntegerCases::Search::countPossible(size_t number) {
   });
 }
 
-/// Decides a set that has rational points: by a case of which the point at hand
-/// fulfils no alternative, the one that leaves the fewest choices, or else by a
-/// number of the point that is no integer.
+/// Decides a set that has rational points. If the point at hand fulfils no
+/// alternative of some case, the case with the fewest choices is decided;
+/// otherwise the search splits at a coordinate of the point that is no integer.
 bool IntegerCases::Search::decide() {
   std::optional<Point> point = simplex.getRationalSample();
   if (!point)
@@ -161,8 +162,8 @@ bool IntegerCases::Search::decide() {
   return empty;
 }
 
-/// Decides a set of which `point` fulfils all conditions, but may be no point
-/// of integers: no integer lies between those on both sides of a fraction.
+/// Decides a set in which `point` fulfils all conditions. If a coordinate is a
+/// fraction, the search goes on below and above it: no integer lies in between.
 bool IntegerCases::Search::splitAtFraction(const Point &point) {
   for (auto [variable, value] : llvm::enumerate(point)) {
     if (value.num % value.den == 0)

@@ -23,8 +23,8 @@ using namespace fa4::tile;
 using IntRange = ConstantIntRanges;
 using IntRanges = ArrayRef<ConstantIntRanges>;
 
-/// The bounds of a sum, difference or product, if all of them fit into its
-/// type.
+/// Returns the bounds of a sum, difference or product. Returns nothing if one
+/// of them does not fit into the type.
 static std::optional<IntRange> inferExactly(Operation *op, IntRanges operands) {
   const IntRange &a = operands[0], &b = operands[1];
   bool wraps = false;
@@ -63,7 +63,7 @@ static std::optional<IntRange> inferExactly(Operation *op, IntRanges operands) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-/// `range` in a type of `bits`, whose integers are extended or truncated.
+/// Returns the bounds of a number in `range` after a cast to `bits` bits.
 static IntRange inferCast(const IntRange &range, unsigned bits, bool isSigned) {
   unsigned from = range.smin().getBitWidth();
   if (bits < from)
@@ -78,8 +78,8 @@ static IntRange fromZero(int64_t last, unsigned bits) {
   return IntRange::fromSigned(APInt(bits, 0), APInt(bits, last));
 }
 
-/// The bounds of a result that no other integer decides: a constant, a
-/// coordinate of the work tile, the row of a thread, the size of a tensor.
+/// Returns the bounds of a result that depends on no other integer: a constant,
+/// a coordinate of the work tile, the row of a thread, or the size of a tensor.
 static std::optional<IntRange> inferSource(OpResult result, unsigned bits) {
   Operation *op = result.getOwner();
   APInt number;
@@ -103,8 +103,8 @@ static std::optional<IntRange> inferSource(OpResult result, unsigned bits) {
   return std::nullopt;
 }
 
-/// Whether upstream's inference holds for the operation at any width of an
-/// index, and without the flags of the operation.
+/// Returns true if upstream's inference is right for the operation whatever the
+/// width of an index is, and without the operation's overflow flags.
 static bool isInferredUpstream(Operation *op) {
   return isa<arith::DivSIOp, arith::DivUIOp, arith::CeilDivSIOp,
              arith::CeilDivUIOp, arith::FloorDivSIOp, arith::RemSIOp,
@@ -161,7 +161,7 @@ bool IntegerRanges::isCounted(scf::ForOp loop) {
   IntRange lower = get(loop.getLowerBound()), upper = get(loop.getUpperBound());
   if (!hasPositiveStep(loop))
     return false;
-  // Without a negative bound either comparison is the same.
+  // Where no bound is negative, the signed and the unsigned comparison agree.
   if (loop.getUnsignedCmp() &&
       (lower.smin().isNegative() || upper.smin().isNegative()))
     return false;
@@ -172,7 +172,7 @@ bool IntegerRanges::isCounted(scf::ForOp loop) {
   return !overflow;
 }
 
-/// The loop whose induction variable `value` is, or none.
+/// Returns the loop whose induction variable `value` is, or null.
 static scf::ForOp getLoopOfInductionVar(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto loop =
@@ -182,7 +182,7 @@ static scf::ForOp getLoopOfInductionVar(Value value) {
   return loop && loop.getInductionVar() == value ? loop : scf::ForOp();
 }
 
-/// The values that `compute` asks about for the bounds of `value`.
+/// Adds the values whose bounds `compute` needs for the bounds of `value`.
 static void getNeededValues(Value value, SmallVectorImpl<Value> &needed) {
   if (scf::ForOp loop = getLoopOfInductionVar(value))
     llvm::append_values(needed, loop.getLowerBound(), loop.getUpperBound(),
@@ -192,7 +192,7 @@ static void getNeededValues(Value value, SmallVectorImpl<Value> &needed) {
     llvm::append_range(needed, op->getOperands());
 }
 
-/// All values of getNeededValues have known bounds.
+/// Requires that the bounds of all values of getNeededValues are known.
 IntRange IntegerRanges::compute(Value value) {
   IntRange all = IntRange::maxRange(getIntegerBits(value.getType()));
   if (auto argument = dyn_cast<BlockArgument>(value)) {

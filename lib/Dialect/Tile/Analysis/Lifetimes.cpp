@@ -63,9 +63,9 @@ bool Lifetimes::isFollowedBy(Operation *op, Operation *next) {
 // Dataflow inside a role
 //===----------------------------------------------------------------------===//
 
-/// Returns the operations from which `value` may come through slices, loops,
-/// branches and, for MMAs, accumulators. A value that enters the role from
-/// outside has none.
+/// Returns the operations that may have made `value`, through slices, loops,
+/// branches and, for MMAs, accumulators. A value from outside of the role has
+/// none.
 static SmallVector<Operation *> getSources(Value value) {
   llvm::SetVector<Operation *> sources;
   for (Value origin :
@@ -298,12 +298,12 @@ bool Lifetimes::deadBefore(ChannelOp a, ChannelOp b) {
     return false;
   const Buffer &first = buffers[bufferOf.find(a)->second];
   const Buffer &second = buffers[bufferOf.find(b)->second];
-  // A buffer into which nobody writes would be dead before and after all
-  // others.
+  // A buffer that nobody writes would count as dead both before and after all
+  // other buffers.
   if (&first == &second || first.isLostTrackOf || second.writes.empty())
     return false;
-  // The other CTA, which writes to the buffer of an exchange, knows nothing of
-  // what happens in this one.
+  // The other CTA writes to the buffer of an exchange, and does not know what
+  // happens in this CTA.
   if (llvm::any_of(second.channels,
                    [](ChannelOp channel) { return channel.getExchange(); }))
     return false;

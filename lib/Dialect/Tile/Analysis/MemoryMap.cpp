@@ -21,7 +21,7 @@ int64_t fa4::tile::getSmemAlignment(ChannelOp channel) {
   const TargetDescription &target =
       cast<KernelOp>(channel->getParentOp()).getTarget();
   VectorType tile = channel.getTileType();
-  // A response is written by hardware, as bulk copies write.
+  // Hardware writes a response as it writes the target of a bulk copy.
   if (!tile && !isResponse(channel.getValueType()))
     return kSmemScalarBytes;
   return tile && tile.getRank() == 2 ? target.smemTileAlignment
@@ -43,8 +43,8 @@ int64_t fa4::tile::getExchangedBytes(ChannelOp channel) {
 }
 
 int64_t fa4::tile::getSmemBytes(ChannelOp channel) {
-  // What is in place of a tile that is exchanged has its stages at the same
-  // distance.
+  // A channel in place of an exchanged tile uses the same stages, so they have
+  // the same size.
   if (ChannelOp owner = getExchangeBefore(channel))
     return getSmemBytes(owner);
   VectorType type = channel.getStageType();
@@ -68,7 +68,7 @@ int64_t fa4::tile::getTmemColumns(ChannelOp channel) {
 static LogicalResult checkChannel(ChannelOp channel,
                                   const TargetDescription &target) {
   VectorType type = channel.getTileType();
-  // The check keeps the products of sizes and stages within 64 bits.
+  // A limit on stages keeps the products of sizes and stages within 64 bits.
   if (channel.getStages() > target.smemBytes / target.mbarrierBytes)
     return channel.emitOpError("has ")
            << channel.getStages() << " stages, more than barriers fit";
@@ -101,7 +101,7 @@ PlacedBuffer fa4::tile::getBuffer(ChannelOp owner,
   if (owner.getSpace() == MemorySpace::smem)
     return {stages * getSmemBytes(owner), getSmemAlignment(owner)};
   // With this alignment, loads and stores of up to 32 columns never touch two
-  // channels. Left operands of MMAs, which have 16 bits, may begin wherever a
+  // channels. The A of an MMA has elements of 16 bits. It may begin wherever a
   // step of K does, so that the parts of one tile can lie side by side.
   int64_t columns = stages * getTmemColumns(owner);
   int64_t alignment = target.tmemAllocationColumns;

@@ -22,9 +22,9 @@ using namespace fa4::tile;
 
 namespace {
 
-/// What is known of an output. Wrong comes with an error, Unknown with a
-/// remark. What is not known of an output that `tile.output` claims to be so is
-/// wrong.
+/// The result of a check of one output. An error has been emitted for Wrong,
+/// and a remark for Unknown. If `tile.output` claims something that cannot be
+/// proven, the result is Wrong.
 enum class Coverage { Proven, Unknown, Wrong };
 
 /// Elements [begin, end) of each dimension.
@@ -64,8 +64,8 @@ struct Store {
   SmallVector<scf::ForOp> loops;
   /// The operation around it that may leave it out, or null.
   Operation *condition = nullptr;
-  /// The number in its cluster of the CTA that writes, where each writes a part
-  /// of what they write together.
+  /// If each CTA of a cluster writes a part of the tile: the number of the CTA
+  /// in its cluster that this store belongs to.
   std::optional<int64_t> rank = std::nullopt;
 };
 
@@ -73,7 +73,8 @@ struct Store {
 /// work tile, or the induction variable of a loop.
 struct Coordinate {
   unsigned atom;
-  /// Of a loop; null: coordinate `axis` of the work tile.
+  /// The loop of an induction variable; null for coordinate `axis` of the work
+  /// tile.
   scf::ForOp loop;
   unsigned axis = 0;
   bool operator==(const Coordinate &other) const { return atom == other.atom; }
@@ -85,7 +86,7 @@ struct Index {
   int64_t stride = 0, constant = 0;
 };
 
-/// What the check looks at, of all operations of a kernel.
+/// The operations of a kernel that the check looks at.
 struct Accesses {
   explicit Accesses(KernelOp kernel) {
     kernel.walk([&](Operation *op) {
@@ -101,9 +102,9 @@ struct Accesses {
     });
   }
   SmallVector<Operation *> memory;
-  /// The coordinates that each tile.work_tile and tile.work gives.
+  /// For each tile.work_tile and tile.work: the coordinates that it gives.
   SmallVector<ValueRange> workTiles;
-  /// The numbers of the cluster along its axis.
+  /// The divisions that give the cluster's number along its axis.
   SmallVector<arith::DivUIOp> clusters;
 
 private:
@@ -154,7 +155,8 @@ private:
     op->emitError() << "output '" << name << "': " << message;
     return Coverage::Wrong;
   }
-  /// What is claimed has to be proven; of what is not, it is said.
+  /// Reports that something is not proven: as an error if `tile.output` claims
+  /// it, as a remark otherwise.
   Coverage unknown(Operation *op, const Twine &message) {
     bool isClaimed = kernel.getOutputKind(argument).has_value();
     InFlightDiagnostic diagnostic =
@@ -179,14 +181,15 @@ private:
   OutputKind kind = OutputKind::Once;
   SmallVector<Store> stores;
   SmallVector<Operation *> reads;
-  /// Atoms of the grid's coordinates; of those that are always 0.
+  /// Maps the atoms of the grid's coordinates to their axes. `zeroAtoms` are
+  /// the atoms of coordinates that are always 0.
   llvm::DenseMap<unsigned, unsigned> axisOf;
   llvm::SmallDenseSet<unsigned> zeroAtoms;
   SmallVector<bool> isSingle;
-  /// By the atom of a cluster's number, that of the coordinate which it is a
-  /// quotient of.
+  /// Maps the atom of a cluster's number to the atom of the coordinate from
+  /// which the number is computed by a division.
   llvm::DenseMap<unsigned, unsigned> coordinateOf;
-  /// Of each store, one a dimension.
+  /// For each store: its indices, one for each dimension.
   std::vector<SmallVector<Index>> indices;
 };
 
@@ -196,7 +199,7 @@ private:
 // What the kernel says
 //===----------------------------------------------------------------------===//
 
-/// Rows of the tile that the threads of the role hold.
+/// Returns how many rows of the tile the threads of the role hold.
 static int64_t countRows(PutOp op) {
   auto role = op->getParentOfType<RoleOp>();
   return role && role.getLayout()
@@ -240,7 +243,8 @@ std::optional<Store> OutputCheck::describe(Operation *op) {
 void OutputCheck::findContext(Store &store) {
   for (Operation *parent = store.op->getParentOp();
        !isa<RoleOp, KernelOp>(parent); parent = parent->getParentOp()) {
-    // All CTAs together work once on each work tile.
+    // A loop over work tiles is no loop around the store: all CTAs together
+    // visit each tile once.
     if (isa<WorkOp>(parent))
       continue;
     auto loop = dyn_cast<scf::ForOp>(parent);
@@ -263,7 +267,8 @@ void OutputCheck::collect() {
   }
 }
 
-/// A store that both branches of an `scf.if` do is not conditional.
+/// Joins equal stores in both branches of an `scf.if`: one of them always
+/// happens, so neither is conditional.
 void OutputCheck::joinBranches() {
   auto isSame = [&](const Store &a, const Store &b) {
     return a.extents == b.extents && a.loops == b.loops &&
@@ -284,7 +289,7 @@ void OutputCheck::joinBranches() {
     });
     if (other == stores.end())
       continue;
-    // Conditions around the branch are those of its parents.
+    // The joined store is under the conditions around the `scf.if`.
     Store joined = stores[i];
     joined.op = branch;
     joined.loops.clear();
@@ -313,8 +318,8 @@ void OutputCheck::findGrid() {
     }
 }
 
-/// Where indices depend on which CTA of its cluster writes, there is a store
-/// for each. Returns false if those of some stores do, and those of others not.
+/// Replaces each store by one for each CTA of a cluster, if its indices depend
+/// on the CTA. Returns false if that is so for some stores and not for others.
 bool OutputCheck::splitByRank() {
   for (arith::DivUIOp quotient : accesses.clusters)
     coordinateOf[counts.getValue(quotient).begin()->first.front()] =
@@ -340,9 +345,9 @@ bool OutputCheck::splitByRank() {
   return true;
 }
 
-/// The index of a store. That of a CTA of a cluster has no coordinate, but the
-/// number of the cluster: it is a multiple of that, plus the CTA's number in
-/// it.
+/// Returns the index of a store as a polynomial. For the store of one CTA of a
+/// cluster, the coordinate is replaced: it is the number of the cluster times
+/// the size of the cluster, plus the number of the CTA.
 Polynomial OutputCheck::getIndex(const Store &store, unsigned dim) {
   Polynomial index = counts.getValue(store.indices[dim]);
   if (!store.rank)
@@ -361,13 +366,14 @@ Polynomial OutputCheck::getIndex(const Store &store, unsigned dim) {
   return index;
 }
 
-/// Reads the index of a store in dimension `dim` as such a sum. Returns nothing
-/// if the index has another form.
+/// Reads the index in dimension `dim` as `stride * coordinate + constant`.
+/// Returns nothing if the index has another form.
 std::optional<Index> OutputCheck::readIndex(const Store &store, unsigned dim) {
   Index index;
   for (const auto &term : getIndex(store, dim)) {
     const std::vector<unsigned> &monomial = term.first;
-    // Far beyond any tensor, where sums of coefficients still fit.
+    // The limit is far beyond any tensor, and small enough that sums of
+    // coefficients do not overflow.
     constexpr int64_t limit = int64_t(1) << 40;
     if (term.second > limit || term.second < -limit)
       return std::nullopt;
@@ -416,7 +422,8 @@ Coverage OutputCheck::readStores() {
 // Operations that write
 //===----------------------------------------------------------------------===//
 
-/// Which turns there are is the matter of verifyTurns.
+/// Checks that all writes to an output with turns are additions in turns.
+/// Whether the turns are right is checked by verifyTurns.
 Coverage OutputCheck::checkTurns() {
   for (const Store &store : stores) {
     auto add = dyn_cast<ReduceAddOp>(store.op);
@@ -463,8 +470,9 @@ Coverage OutputCheck::checkKinds() {
 // Blocks
 //===----------------------------------------------------------------------===//
 
-/// Whether a dimension has as many blocks of `tile` elements as another: both
-/// have one size, or one is the other, rounded up within the last block.
+/// Returns true if two dimensions have equally many blocks of `tile` elements:
+/// their sizes are equal, or one size is the other rounded up within its last
+/// block.
 static bool haveEqualBlocks(StringRef a, StringRef b, int64_t tile) {
   if (a == b)
     return true;
@@ -494,8 +502,8 @@ Coverage OutputCheck::checkGridCoordinate(unsigned dim,
   return Coverage::Proven;
 }
 
-/// Whether `stride` times the passes of the loop, which begins at 0, reaches
-/// the end of the dimension and not a whole block further.
+/// Returns true if the blocks of a loop that begins at 0 reach the end of the
+/// dimension and go no whole block further. A block has `stride` elements.
 bool OutputCheck::endsWith(scf::ForOp loop, unsigned dim, int64_t stride) {
   auto isSize = [&](Value value) {
     if (auto dimOp = value.getDefiningOp<memref::DimOp>())
@@ -532,7 +540,7 @@ Coverage OutputCheck::checkLoopCoordinate(unsigned dim,
   return Coverage::Proven;
 }
 
-/// Coordinates that select no elements.
+/// Checks the coordinates that select no elements.
 Coverage OutputCheck::checkUnused() {
   auto isUsed = [&](auto matches) {
     return llvm::any_of(indices.front(), [&](const Index &index) {
@@ -641,7 +649,7 @@ Coverage OutputCheck::checkBoxes() {
     for (unsigned dim = 0; dim < type.getRank(); ++dim) {
       box.begin.push_back(index[dim].constant);
       box.end.push_back(index[dim].constant + store.extents[dim]);
-      // The end of the dimension cuts off what is behind it.
+      // Elements behind the end of the dimension are not written.
       if (!index[dim].coordinate)
         box.end.back() = std::min(box.end.back(), block.end[dim]);
     }
@@ -665,7 +673,8 @@ Coverage OutputCheck::checkBoxes() {
   return checkHoles(block, boxes);
 }
 
-/// Whether the store does not write all of its tile that is in bounds.
+/// Returns true if the store may leave out some elements of its tile that are
+/// in bounds.
 static bool leavesOut(Operation *store) {
   if (auto put = dyn_cast<PutOp>(store))
     return bool(put.getTo());

@@ -27,8 +27,8 @@ static const PairSum *findSum(const PairPlan &plan, MmaOp mma) {
   return sum == plan.sums.end() ? nullptr : sum;
 }
 
-/// Whether an operand is loaded. What is computed is handed over in tensor
-/// memory where that is possible.
+/// Returns true if an operand comes from a load. A computed operand is handed
+/// over in tensor memory where that is possible.
 static bool isLoaded(Value operand) {
   return llvm::any_of(getOrigins(operand, FlowThrough::Views), [](Value made) {
     return isa_and_nonnull<LoadOp>(made.getDefiningOp());
@@ -44,15 +44,15 @@ static void countMma(MmaOp mma, const TargetDescription &target,
                       !target.mma.aFromAccumulatorSpace || isLoaded(mma.getA());
   plan.alone.mmaBytes += target.mmaSharedBytes(shape);
   plan.alone.cycles += target.mmaCycles(shape);
-  // The rows of both, or the same rows as the sum of both.
+  // A pair's MMA has the rows of both CTAs, or sums over the K of both.
   (findSum(plan, mma) ? shape.k : shape.m) *= kPairSize;
   shape.ctas = kPairSize;
   plan.paired.mmaBytes += target.mmaSharedBytes(shape);
   plan.paired.cycles += target.mmaCycles(shape);
 }
 
-/// An MMA adds to the result of the one before it, which takes no place of its
-/// own.
+/// Returns true if another MMA adds to the result of this one. The two results
+/// take the same columns.
 static bool isAddedTo(MmaOp mma) {
   return llvm::any_of(mma->getUses(), [](OpOperand &use) {
     auto next = dyn_cast<MmaOp>(use.getOwner());
@@ -60,9 +60,10 @@ static bool isAddedTo(MmaOp mma) {
   });
 }
 
-/// A result takes a column for each of its own, and a thread has the elements
-/// of a row. Of a sum over the axis each CTA has half of the rows, which lie
-/// beside each other in half of the columns.
+/// Counts the columns of a result. A column of the result takes a column of
+/// tensor memory, and a thread has the elements of one row. If a pair sums over
+/// the axis, each CTA has half of the rows. They lie side by side in half of
+/// the columns.
 static void countResult(MmaOp mma, PairPlan &plan) {
   if (isAddedTo(mma))
     return;
@@ -71,8 +72,9 @@ static void countResult(MmaOp mma, PairPlan &plan) {
   plan.paired.resultColumns += columns / (findSum(plan, mma) ? kPairSize : 1);
 }
 
-/// Lanes write the A of a sum to shared memory. In a pair, they write one half
-/// there for their own CTA, and the other one for a copy to the other CTA.
+/// Counts the bytes of A that lanes write to shared memory for a sum. In a
+/// pair, lanes write one half for their own CTA, and the other half for a copy
+/// to the other CTA.
 static void countExchanges(PairPlan &plan) {
   llvm::SmallDenseSet<Value> counted;
   for (const PairSum &sum : plan.sums) {
@@ -96,9 +98,10 @@ static void countReduction(ReduceAddOp add, PairPlan &plan) {
   plan.paired.reduceBytes += (written + read) / (isHalved ? kPairSize : 1);
 }
 
-/// Each way in which a tile is used has a load of its own in a pair: whole, by
-/// halves of rows or of columns, and as the operand of a sum, which is half of
-/// the tiles of both CTAs.
+/// Returns the bytes of the loads that replace `load` in a pair. There is one
+/// for each way in which the tile is used: as a whole, by halves of rows, by
+/// halves of columns, and as the operand of a sum, which is half of the tiles
+/// of both CTAs.
 static uint64_t countPairedLoad(LoadOp load, const PairPlan &plan) {
   uint64_t bytes = bytesOf(load.getTile().getType()), result = 0;
   llvm::SmallPtrSet<OpOperand *, 4> split;
@@ -122,8 +125,8 @@ static uint64_t countPairedLoad(LoadOp load, const PairPlan &plan) {
   return result + bytes * (isWhole + isA + isB);
 }
 
-/// Returns how many parts of a tile can be loaded one after another: those of
-/// its columns, if these are only ever the K dimension of MMAs' B.
+/// Returns in how many parts a tile can be loaded, one after another. It has
+/// parts if its columns are only the K dimension of MMAs' B.
 static int64_t countParts(LoadOp load) {
   VectorType type = load.getTile().getType();
   for (OpOperand &use : load.getTile().getUses()) {
@@ -136,9 +139,9 @@ static int64_t countParts(LoadOp load) {
               : 1;
 }
 
-/// Whether an MMA that needs the tile multiplies what lanes compute from the
-/// result of another one that needs it. MMAs of the next tile are issued in
-/// between, so that two tiles are in use at any time.
+/// Returns true if lanes work between two MMAs that read the tile: the second
+/// MMA multiplies what lanes compute from the result of the first. MMAs of the
+/// next tile are issued in between, so two tiles are in use at any time.
 static bool isHeldForLanes(LoadOp load) {
   Block *block = load->getBlock();
   SetVector<Operation *> behind;
@@ -160,7 +163,7 @@ static bool isHeldForLanes(LoadOp load) {
   return false;
 }
 
-/// Adds what a load of `bytes` takes. If it `isHeld`, two tiles are in use
+/// Adds the figures of a load of `bytes`. If it `isHeld`, two tiles are in use
 /// while the next one is loaded.
 static void countLoad(LoadOp load, uint64_t bytes, bool isHeld,
                       PairFigures &figures) {

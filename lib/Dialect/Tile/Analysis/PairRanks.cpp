@@ -24,7 +24,7 @@ using llvm::formatv;
 
 namespace {
 
-/// Looks for pairs along one axis.
+/// Finds how CTAs that are neighbours along one axis can work in pairs.
 class PairFinder {
 public:
   PairFinder(KernelOp kernel, unsigned axis)
@@ -99,7 +99,8 @@ void PairFinder::check(Operation *op) {
     checkMma(mma);
 }
 
-/// Each CTA computes the bounds of both.
+/// Checks a bound: each CTA of a pair must be able to compute the bounds of
+/// both from the coordinates of the work tiles.
 void PairFinder::checkBound(Operation *op) {
   SmallVector<Value> open = {op->getOperand(0)};
   while (!open.empty()) {
@@ -123,7 +124,8 @@ void PairFinder::checkDivergence(Operation *op) {
                          "pair, but has operations of both in it");
 }
 
-/// PTX ISA, tcgen05.mma, shapes of .kind::f16 with .cta_group::2.
+/// Checks the shape of an MMA (PTX ISA, tcgen05.mma, shapes of .kind::f16 with
+/// .cta_group::2).
 void PairFinder::checkMma(MmaOp mma) {
   constexpr int64_t columns = 32;
   const MmaUnit &unit = kernel.getTarget().mma;
@@ -144,8 +146,9 @@ void PairFinder::checkMma(MmaOp mma) {
   checkOperandB(mma);
 }
 
-/// Each CTA loads half of B, so B is a load of which both would load the same,
-/// or of which the pair has the one for all of its rows.
+/// Checks that each CTA can load half of B. B must be a load that is the same
+/// in both CTAs, or, for a sum over the axis, the load of the work tile's own
+/// block.
 void PairFinder::checkOperandB(MmaOp mma) {
   auto load = mma.getB().getDefiningOp<LoadOp>();
   if (!load)
@@ -157,9 +160,9 @@ void PairFinder::checkOperandB(MmaOp mma) {
   plan.splits[{load, dim}].push_back(&mma.getBMutable());
 }
 
-/// The position of the index of the load along dimension `dim` of its tile, if
-/// that index is the block of the work tile and nothing else differs: block n
-/// ends where block n + 1 begins.
+/// Returns the position of the load's index along dimension `dim` of its tile,
+/// if this index selects the block of the work tile (block n ends where block n
+/// + 1 begins) and all other indices are the same in both CTAs.
 std::optional<unsigned> PairFinder::findBlockIndex(LoadOp load, int64_t dim) {
   unsigned position = load.getTileDims()[dim];
   for (auto [i, index] : llvm::enumerate(load.getIndices()))
@@ -171,7 +174,7 @@ std::optional<unsigned> PairFinder::findBlockIndex(LoadOp load, int64_t dim) {
   return position;
 }
 
-/// An MMA whose B differs can sum over the axis.
+/// Plans an MMA whose B differs between the CTAs as a sum over the axis.
 void PairFinder::checkSum(MmaOp mma, LoadOp b) {
   PairSum sum;
   sum.mma = mma;
@@ -200,8 +203,9 @@ void PairFinder::checkSum(MmaOp mma, LoadOp b) {
     plan.sums.push_back(std::move(sum));
 }
 
-/// Each CTA needs the rows of both, and half of the columns: a load can have
-/// them, and lanes can hand them over.
+/// Checks A of a sum. Each CTA needs the rows of both CTAs, and half of the
+/// columns. A load can fetch them, or lanes of the two CTAs hand them to each
+/// other.
 void PairFinder::checkOperandA(PairSum &sum) {
   MmaOp mma = sum.mma;
   sum.a = mma.getA().getDefiningOp<LoadOp>();
@@ -222,8 +226,8 @@ void PairFinder::checkOperandA(PairSum &sum) {
                   "sums over it");
 }
 
-/// Each CTA adds its half of the rows, so all that uses the result adds it to
-/// the same place in both.
+/// Checks the users of a sum's result. Each CTA has half of the rows, so every
+/// user must add them to memory, at the same place in both CTAs.
 void PairFinder::checkUsers(PairSum &sum) {
   for (Operation *user : sum.mma->getUsers()) {
     auto add = dyn_cast<ReduceAddOp>(user);
@@ -239,8 +243,9 @@ void PairFinder::checkUsers(PairSum &sum) {
   }
 }
 
-/// Returns the c such that the index is c times the coordinate, plus something
-/// that does not differ, if that is plain.
+/// Returns the factor c of an index that is c times the coordinate plus
+/// something that is the same in both CTAs. Returns nothing if the arithmetic
+/// is not plain enough to tell.
 std::optional<int64_t> PairFinder::factorOfCoordinate(Value index) {
   if (!ranks.differs(index))
     return 0;
@@ -260,8 +265,8 @@ std::optional<int64_t> PairFinder::factorOfCoordinate(Value index) {
                 : std::nullopt;
 }
 
-/// Returns a c such that the index is c times the coordinate, plus something
-/// that is not negative; 0 if there is none.
+/// Returns a factor c such that the index is c times the coordinate plus a
+/// number that is not negative; 0 if no such factor is found.
 int64_t PairFinder::multipleOfCoordinate(Value index) {
   if (auto sum = index.getDefiningOp<arith::AddIOp>()) {
     for (auto [a, b] : {std::pair(sum.getLhs(), sum.getRhs()),
@@ -283,9 +288,9 @@ int64_t PairFinder::multipleOfCoordinate(Value index) {
   return isCoordinate(index) ? 1 : 0;
 }
 
-/// Whether `step` times the number of work tiles along an axis is at least the
-/// size of a dimension, which has a place for each element of the axis and
-/// perhaps some up to a multiple.
+/// Returns true if `step` times the number of work tiles along an axis is at
+/// least the size of the dimension `dim`. The dimension must have the axis's
+/// size, or this size rounded up to a multiple.
 static bool reachesEnd(int64_t step, ExtentAttr extent, StringRef dim) {
   if (step < extent.getTile())
     return false;
@@ -299,8 +304,8 @@ static bool reachesEnd(int64_t step, ExtentAttr extent, StringRef dim) {
          *end <= step * int64_t(llvm::divideCeil(*size, extent.getTile()));
 }
 
-/// Whether a CTA behind the last work tile writes behind the end of a dimension
-/// of the tensor, where nothing is written.
+/// Returns true if a CTA without a work tile would write only behind the end of
+/// the tensor, where nothing is written.
 bool PairFinder::isBehindTensor(Value dest, OperandRange indices) {
   auto extent = cast<ExtentAttr>(kernel.getGrid()[axis]);
   auto argument = dyn_cast<BlockArgument>(dest);
@@ -313,15 +318,17 @@ bool PairFinder::isBehindTensor(Value dest, OperandRange indices) {
   return false;
 }
 
-/// With an odd number of work tiles, the last pair has a CTA without one.
+/// Checks a store of the last pair: if the number of work tiles is odd, one of
+/// its CTAs has no work tile.
 void PairFinder::checkStore(Operation *op, Value dest, OperandRange indices) {
   if (!isBehindTensor(dest, indices))
     reject(op, "does not write behind the end of its tensor where a CTA of a "
                "pair has no work tile, because their number is odd");
 }
 
-/// The CTAs of a pair add half of the rows of a sum each, so that they need no
-/// order: pairs take turns, each CTA at a place of its own.
+/// Checks turns. The CTAs of a pair add different halves of the rows, so they
+/// need no order between them: pairs take turns, and each CTA counts at a place
+/// of its own.
 void PairFinder::checkTurn(AwaitTurnOp turn) {
   if (turn.getAxis() != axis)
     return reject(turn, formatv("orders work tiles along axis {0} of the grid, "

@@ -34,7 +34,7 @@ void RankDependence::addAll(Operation *op) {
 
 void RankDependence::follow(OpOperand &use) {
   Operation *op = use.getOwner();
-  // CTAs that work together have one bound, and one number.
+  // Both CTAs of a pair have the same bound and the same number of the pair.
   bool isNumberOfPair =
       op->getNumResults() == 1 &&
       getClusterNumberAxis(op->getResult(0), kPairSize).has_value();

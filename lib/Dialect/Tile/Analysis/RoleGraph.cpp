@@ -38,7 +38,7 @@ static FailureOr<End> collectEnd(ArrayRef<Operation *> ops) {
   for (Operation *op : ops) {
     if (op->getParentOp() == end.loop)
       continue;
-    // What comes when all work is done has nothing to do with one run of the
+    // An operation behind all work on a tile belongs to no single run of the
     // loop.
     if (Operation *work = op->getBlock()->findAncestorOpInBlock(*end.loop);
         work && work != end.loop && work->isBeforeInBlock(op))
@@ -81,8 +81,8 @@ void RoleGraph::connect(const ChannelUses &uses) {
           channel.getInitial().value_or(0) + from->before - to->before;
       for (auto [m, commit] : llvm::enumerate(from->inLoop))
         for (auto [w, wait] : llvm::enumerate(to->inLoop)) {
-          // Commit and wait have the same number if the wait comes `distance`
-          // iterations later (in units of 1 / count).
+          // A wait takes the value of a commit `distance / count` iterations
+          // before. The two belong to one iteration if the distance is 0.
           int64_t distance =
               ahead + static_cast<int64_t>(m) - static_cast<int64_t>(w);
           if (distance != 0)

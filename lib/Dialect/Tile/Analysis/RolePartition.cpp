@@ -27,8 +27,8 @@ static bool isMatrixStore(Operation *op) {
 
 static bool isStore(Operation *op) { return isa<StoreOp, ReduceAddOp>(op); }
 
-/// Returns true for what the role that stores does: it is the one that knows
-/// when something has been added.
+/// Returns true for the work of the role that stores. Turns belong to it,
+/// because only this role knows when an addition to memory has ended.
 static bool isStoreWork(Operation *op) {
   return isMatrixStore(op) || isa<AwaitTurnOp, PassTurnOp>(op);
 }
@@ -52,9 +52,10 @@ SmallVector<Value> RolePartition::getDataOperands(Operation *op) const {
   return result;
 }
 
-/// Marks data: values that are computed from a load or an MMA, operands of
-/// MMAs, and stored values, because a role that issues has no lanes to compute
-/// them. Values that loops carry make this a fixed point.
+/// Marks data: values computed from a load or an MMA, operands of MMAs, and
+/// stored values. The last two count because a role that issues has no lanes to
+/// compute them. Loops carry values, so the search goes on until it marks no
+/// more.
 void RolePartition::findData(KernelOp kernel) {
   bool changed = true;
   auto mark = [&](Value value) { changed |= data.insert(value).second; };
@@ -72,8 +73,7 @@ void RolePartition::findData(KernelOp kernel) {
           }
         return;
       }
-      // Data that is made in an operation's regions may leave through the
-      // operation's results.
+      // Data made in an operation's regions may leave through its results.
       bool yieldsData =
           op->getNumRegions() &&
           op->walk([&](Operation *inner) {
@@ -95,8 +95,9 @@ void RolePartition::findData(KernelOp kernel) {
   }
 }
 
-/// Returns the operation that makes the value, or, of a value that loops carry,
-/// its value for the next iteration. Null if loops only hand the value around.
+/// Returns the operation that makes the value. For a value that loops carry,
+/// this is the operation that makes the value of the next iteration. Returns
+/// null if loops only hand the value around.
 static Operation *producer(Value value) {
   Value made = getLastMade(value);
   return made ? made.getDefiningOp() : nullptr;
@@ -146,7 +147,7 @@ LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
           "has loads, stores, MMAs or loops in its regions; only arithmetic "
           "can be conditional");
     nodes.insert(&op);
-    // What is computed of rows alone stays with the role that has the rows.
+    // Work on rows alone stays with the role that has the rows.
     auto isAccumulated = [&](Value operand) {
       Operation *def = producer(operand);
       return def && (isa<MmaOp>(def) || accumulatorWork.contains(def));
@@ -158,8 +159,8 @@ LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
   return success();
 }
 
-/// Broadcasts of a factor belong to the same role as the multiplication, so
-/// that only a row has to be handed over.
+/// Adds work on an accumulator, with the broadcasts of the factors that it
+/// multiplies by. Then one value for each row is handed over, not a matrix.
 void RolePartition::addAccumulatorWork(Operation *op) {
   accumulatorWork.insert(op);
   for (Value operand : op->getOperands())
@@ -174,7 +175,8 @@ void RolePartition::addAccumulatorWork(Operation *op) {
 
 BlockArgument
 fa4::tile::findCarriedFactor(Value value, SmallVectorImpl<Operation *> *steps) {
-  // The factor that each value is a multiple of; each is looked at once.
+  // For each value: the carried value that it is a multiple of. Each value is
+  // looked at once.
   llvm::DenseMap<Value, BlockArgument> factors;
   llvm::SmallVector<Operation *> multiplications;
   fa4::visitPostOrder<Value>(
@@ -244,9 +246,9 @@ void RolePartition::findAccumulatorWork(KernelOp kernel) {
   findLastResults();
 }
 
-/// Adds what becomes of the last MMAs' results where no loop is around them:
-/// pieces that read nothing else and make nothing that others use but stores. A
-/// kernel that has such pieces only does not divide them among roles.
+/// Adds the work on the results of the last MMAs if no loop is around them.
+/// Such a piece reads only these results, and only stores read its values. If a
+/// kernel has no other pieces, they stay with the compute roles.
 void RolePartition::findLastResults() {
   llvm::EquivalenceClasses<Operation *> pieces = findPieces();
   llvm::SmallPtrSet<Operation *, 8> readers, others;
@@ -300,7 +302,7 @@ void RolePartition::assignRoles() {
   for (Operation *op : nodes)
     if (isCompute(op)) {
       Operation *leader = pieces.getLeaderValue(op);
-      // A store of a constant a row needs no lanes of its own.
+      // A store of a constant for each row needs no lanes of its own.
       if (isStore(op) && getDataOperands(op).empty() && !pieceRole.empty())
         pieceRole.try_emplace(
             leader, roleOf[*llvm::find_if(nodes, [&](Operation *node) {

@@ -43,8 +43,8 @@ static std::optional<double> getNumber(Value value) {
   return splat->convertToDouble();
 }
 
-/// How many operations deep a form is looked for. Each operation has two
-/// operands, so that the work is bounded by its power of two.
+/// The search for a form goes so many operations deep. Each operation has two
+/// operands, so the work is at most 2^kDepth.
 static constexpr unsigned kDepth = 8;
 
 //===----------------------------------------------------------------------===//
@@ -61,7 +61,7 @@ struct LinearForm {
 };
 } // namespace
 
-/// The operand of a product that is no constant, and the constant.
+/// Returns the other operand and the constant of a product with a constant.
 static std::optional<std::pair<Value, double>> splitProduct(Operation *op) {
   for (unsigned i = 0; i < 2; ++i)
     if (std::optional<double> number = getNumber(op->getOperand(1 - i)))
@@ -94,8 +94,8 @@ void LinearForm::add(Value value, double factor, unsigned depth) {
   terms[value] += factor;
 }
 
-/// Returns true for max(min(x, 1), y) and min(x, 1) of x that are not negative
-/// and y from 0 to 1, and for these without some of their bits.
+/// Returns true for max(min(x, 1), y) and min(x, 1), where x is not negative
+/// and y is from 0 to 1. Some bits of the result may be masked away.
 static bool isPartOfOne(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto number = dyn_cast_if_present<arith::BitcastOp>(op))
@@ -117,8 +117,8 @@ static bool isPartOfOne(Value value) {
          isa_and_present<math::AbsFOp>(quotient.getRhs().getDefiningOp());
 }
 
-/// Matches `fma(scores, c * t, reference * t)` with a number of each row t from
-/// 0 to 1. Returns c and the reference.
+/// Matches `fma(scores, c * t, reference * t)`, where each row has a number t
+/// from 0 to 1. Returns c and the reference.
 static std::optional<std::pair<double, Value>> matchScaledDown(math::FmaOp op) {
   Value factors = getRowFactors(op.getB()), shifts = getRowFactors(op.getC());
   auto factor = factors ? factors.getDefiningOp<arith::MulFOp>() : nullptr;
@@ -168,14 +168,16 @@ static bool isMaximum(vector::CombiningKind kind) {
          kind == vector::CombiningKind::MAXIMUMF;
 }
 
-/// The slack of `chosen`, which a select takes where `condition` holds.
+/// Returns the slack of `chosen` as the operand of a select, which takes it
+/// only where `condition` holds.
 static Slack slackWhere(Value condition, Value chosen, Value scores,
                         double factor, unsigned depth) {
   Slack slack = slackOf(chosen, scores, factor, depth);
   auto compare = condition.getDefiningOp<arith::CmpFOp>();
   if (slack || !compare)
     return slack;
-  // y < bound, or y = -inf: scores are as low, so that a constant is enough.
+  // y < bound, or y = -inf: then the scores are low as well, so a constant
+  // serves as reference.
   std::optional<double> constant = getNumber(chosen);
   std::optional<APFloat> bound = getSplat(compare.getRhs());
   arith::CmpFPredicate predicate = compare.getPredicate();
@@ -185,7 +187,7 @@ static Slack slackWhere(Value condition, Value chosen, Value scores,
   if (constant && bound && !bound->isNaN() && isBelow)
     if (Slack low = slackOf(compare.getLhs(), scores, factor, depth))
       return *low + bound->convertToDouble() - *constant;
-  // (y - chosen) * k <= threshold: `chosen` is less than y by that much.
+  // (y - chosen) * k <= threshold: `chosen` is at most threshold / k below y.
   if (bound && bound->isFinite() &&
       (predicate == arith::CmpFPredicate::OLT ||
        predicate == arith::CmpFPredicate::OLE)) {

@@ -81,8 +81,7 @@ static PipeWork operationWork(Operation *op, const TargetDescription &target) {
       })
       .Case<AcquireOp, ReleaseOp>(
           [&](auto) { work.other = kChannelInstructions; })
-      // The rescaling itself is rarely needed; the test of its factor always
-      // is.
+      // A rescaling is rare, so only the test of its factor counts.
       .Case([&](RescaleOp) { work.alu = 1; })
       .Case<Exp2Op, math::Exp2Op, math::ExpOp, math::LogOp, math::Log2Op,
             math::SqrtOp, math::RsqrtOp, arith::DivFOp>(
@@ -114,8 +113,7 @@ static double total(const PipeWork &work) {
          work.tmemLoadBytes + work.tmemStoreBytes;
 }
 
-/// Calls `add` with the work of each operation of a block, also of those in
-/// regions.
+/// Calls `add` with the work of each operation of a block and of its regions.
 static void
 forWork(Block &block, const TargetDescription &target,
         llvm::function_ref<void(Operation *, const PipeWork &)> add) {
@@ -145,8 +143,9 @@ static auto loopsOf(RoleOp role) {
   return KernelOp::getWorkBlock(role.getBody()).getOps<scf::ForOp>();
 }
 
-/// Counts the work of the exponential's own iteration. The order is that of the
-/// program, in which fragments are worked on one by one between reductions.
+/// Counts the work of the exponential's own role in one iteration. Operations
+/// count in program order: between reductions, lanes work on one fragment after
+/// another.
 static void countOwnRole(Operation *exp, Block &body, RowWork &work,
                          const TargetDescription &target) {
   Operation *position = body.findAncestorOpInBlock(*exp);
@@ -213,8 +212,8 @@ static bool isComputedFrom(Value value, Value source) {
   return slice.contains(source.getDefiningOp());
 }
 
-/// Returns the cycles of an MMA and of those of its block to whose results it
-/// adds its own.
+/// Returns the cycles of an MMA and of the MMAs in its block to whose results
+/// it adds.
 static uint64_t countAccumulatedCycles(MmaOp last,
                                        const TargetDescription &target) {
   uint64_t cycles = 0;
@@ -224,8 +223,9 @@ static uint64_t countAccumulatedCycles(MmaOp last,
   return cycles;
 }
 
-/// Returns true if the commit is in front of `consumer` in a loop, but is one
-/// of the next iteration: the loop follows a commit of the first one.
+/// Returns true if the commit stands before `consumer` in a loop, but belongs
+/// to the next iteration: another commit, behind the loop's start, has served
+/// the first one.
 static bool isIterationAhead(CommitOp commit, MmaOp consumer) {
   if (commit->getBlock() != consumer->getBlock() ||
       !commit->isBeforeInBlock(consumer))
@@ -335,8 +335,8 @@ RowWork fa4::tile::countRowWork(Operation *exp, unsigned tiles,
       forWork(*loop.getBody(), target,
               [&](Operation *, const PipeWork &amount) { others += amount; });
     }
-    // A role with its own exponential works on another tile, which is counted
-    // by itself.
+    // A role with an exponential of its own works on another tile, which is
+    // counted separately.
     if (role != own && !hasExponential)
       work.beside += others.scaled(1.0 / tiles);
   }
@@ -352,7 +352,7 @@ std::optional<ExpSplit> fa4::tile::computeRoofline(KernelOp kernel) {
   SmallVector<Operation *> exponentials = collectTileExponentials(kernel);
   if (exponentials.empty())
     return std::nullopt;
-  // The exponentials of the other tiles are like the first one.
+  // All exponentials of a kernel are alike, so the first one stands for them.
   Operation *exp = exponentials.front();
   RowWork work = countRowWork(exp, exponentials.size(), target);
   ExpSplit split;

@@ -22,8 +22,8 @@ static ChannelOp channelOf(Operation *op) {
   return op->getOperand(0).getDefiningOp<ChannelOp>();
 }
 
-/// Describes the tile that an operation reads: its channel, and which part of
-/// the value.
+/// Describes the tile that an operation reads: its channel, and the part of the
+/// value that is read.
 static std::string sourceOf(Value value) {
   if (auto arg = dyn_cast<BlockArgument>(value))
     if (auto loop = dyn_cast<scf::ForOp>(arg.getOwner()->getParentOp()))
@@ -49,8 +49,8 @@ static std::string sourceOf(Value value) {
   return "-";
 }
 
-/// Returns the commit of an operation's result, possibly after further MMAs
-/// have accumulated to it.
+/// Returns the commit of an operation's result. Further MMAs may add to the
+/// result before.
 static CommitOp commitOf(Value value) {
   for (OpOperand *use : getEnds(value, FlowThrough::Accumulators))
     if (auto commit = dyn_cast<CommitOp>(use->getOwner()))
@@ -71,8 +71,8 @@ public:
   }
 
 private:
-  /// The place of an operation among those of its kind on its channel: in a
-  /// loop (`i`), before it, or behind it.
+  /// The place of an operation among the operations of the same kind on its
+  /// channel: before the loop, in it (`i`), or behind it.
   struct Place {
     enum { Before, In, Behind } where;
     int64_t number;
@@ -131,7 +131,7 @@ std::string Printer::iteration(Operation *op) {
     return "";
   if (place.where == Place::Before)
     return std::to_string(place.number / each);
-  // The operations in the loop have been counted once already.
+  // `number` behind the loop counts the operations in the loop once already.
   int64_t ahead =
       (place.number - (place.where == Place::Behind ? each : 0)) / each;
   std::string base = place.where == Place::In ? "i" : "n";

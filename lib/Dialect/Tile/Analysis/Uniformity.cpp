@@ -20,7 +20,7 @@ namespace {
 /// until the loop's body shows otherwise.
 class UniformityProof {
 public:
-  /// `ofWarp`: the same in all lanes of a warp is enough.
+  /// If `ofWarp`, it suffices that all lanes of a warp have the same value.
   explicit UniformityProof(bool ofWarp) : ofWarp(ofWarp) {}
 
   bool prove(Value value) {
@@ -89,9 +89,9 @@ bool fa4::tile::isUniform(Value value) {
   return UniformityProof(/*ofWarp=*/false).prove(value);
 }
 
-/// Whether all lanes of a warp execute the operation together. tile.any asks
-/// them all; tensor memory is accessed by whole warps (PTX ISA, tcgen05.ld and
-/// .st: .sync.aligned).
+/// Returns true if all lanes of a warp must execute the operation together.
+/// tile.any combines a value of all lanes. Accesses to tensor memory are made
+/// by whole warps (PTX ISA, tcgen05.ld and .st: .sync.aligned).
 static bool isOfWarp(Operation *op) {
   auto isTensor = [](Value channel) {
     return channel.getDefiningOp<ChannelOp>().getSpace() == MemorySpace::tmem;

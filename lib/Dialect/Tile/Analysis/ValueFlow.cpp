@@ -27,8 +27,8 @@ bool fa4::tile::isView(Operation *op) {
 // One step
 //===----------------------------------------------------------------------===//
 
-/// Adds the value that `use` becomes in `successor`, if it is one of the
-/// operands that are handed to it.
+/// Adds the value that `use` becomes in `successor`, if `use` is one of the
+/// `operands` that are handed to it.
 static void addInput(OpOperand &use, OperandRange operands,
                      const RegionSuccessor &successor,
                      SmallVectorImpl<Value> &next) {

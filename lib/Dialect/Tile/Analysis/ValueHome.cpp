@@ -10,9 +10,9 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// Returns true if MMAs, which read the stage themselves, are all that reads the
-/// tile of this wait. Lanes store from their registers, so a store is no such
-/// reader.
+/// Returns true if only MMAs read the tile of this wait: they read the stage
+/// themselves, without registers. A store does not count, because lanes store
+/// from their registers.
 static bool isReadByMmasOnly(WaitOp wait) {
   SmallVector<OpOperand *> ends = getEnds(wait.getValue(), FlowThrough::Views);
   return !ends.empty() && llvm::all_of(ends, [](OpOperand *use) {

@@ -20,7 +20,7 @@ using namespace fa4::tile;
 
 namespace {
 
-/// How numbers change along one axis.
+/// Finds how numbers change along one axis.
 class Trends {
 public:
   Trends(KernelOp kernel, unsigned axis) : axis(axis), kernel(kernel) {}
@@ -46,7 +46,7 @@ static Trend negate(Trend trend) {
                                    : trend;
 }
 
-/// Of a sum, a minimum or a maximum of two numbers.
+/// Returns the trend of a sum, a minimum or a maximum of two numbers.
 static Trend combine(Trend a, Trend b) {
   if (a == Trend::Constant || a == b)
     return b;
@@ -60,8 +60,8 @@ bool Trends::isAtLeast(Value value, int64_t bound) {
          ranges.get(value).smin().sge(bound);
 }
 
-/// What is computed from constants alone is constant; of the rest nothing is
-/// known.
+/// Returns Constant if all operands are constant. Of any other operation
+/// nothing is known.
 Trend Trends::ofOperands(Operation *op) {
   bool isConstant = op->getNumRegions() == 0 &&
                     llvm::all_of(op->getOperands(), [&](Value operand) {
@@ -71,7 +71,8 @@ Trend Trends::ofOperands(Operation *op) {
 }
 
 Trend Trends::compute(Value value) {
-  // The passes of loops are counted for all passes of those around them.
+  // A loop's induction variable is Unknown: it takes all its values at each
+  // work tile.
   if (auto argument = dyn_cast<BlockArgument>(value))
     return isa<KernelOp>(argument.getOwner()->getParentOp()) ? Trend::Constant
                                                              : Trend::Unknown;
@@ -110,7 +111,8 @@ Trend Trends::get(Value value) {
   return known.lookup(value);
 }
 
-/// How the passes of all loops change together along the trends' axis.
+/// Returns how the number of passes of all loops changes along the trends'
+/// axis.
 static Trend getTrendOfPasses(KernelOp kernel, Trends &trends) {
   Trend trend = Trend::Constant;
   kernel.walk([&](scf::ForOp loop) {
@@ -121,7 +123,7 @@ static Trend getTrendOfPasses(KernelOp kernel, Trends &trends) {
   return trend;
 }
 
-/// The loads of loops, each once a pass.
+/// Returns the loads in loops. Each loads a tile in each pass.
 static SmallVector<LoadOp> collectLoopLoads(KernelOp kernel) {
   SmallVector<LoadOp> loads;
   kernel.walk([&](LoadOp load) {
@@ -131,8 +133,8 @@ static SmallVector<LoadOp> collectLoopLoads(KernelOp kernel) {
   return loads;
 }
 
-/// Whether `matches` holds for `value` or for something that it is computed
-/// from.
+/// Returns true if `matches` holds for `value` or for any value that it is
+/// computed from.
 static bool anySource(Value value, llvm::function_ref<bool(Value)> matches) {
   SmallVector<Value> worklist = {value};
   llvm::SmallDenseSet<Value> seen;
@@ -148,16 +150,16 @@ static bool anySource(Value value, llvm::function_ref<bool(Value)> matches) {
   return false;
 }
 
-/// Whether `value` is the same for all work tiles along the axis, but for the
-/// passes of loops.
+/// Returns true if `value` is the same for all work tiles along the axis in the
+/// same passes of the loops.
 static bool isShared(Value value, Trends &trends) {
   return !anySource(value, [&](Value source) {
     return getWorkAxis(source) && trends.get(source) != Trend::Constant;
   });
 }
 
-/// The dimension of the load along which the loops around it go: the only index
-/// that the induction variable of a loop decides.
+/// Returns the dimension of the load that the loops around it run along: the
+/// only dimension whose index depends on an induction variable.
 static std::optional<unsigned> findLoopDim(LoadOp load) {
   std::optional<unsigned> found;
   for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
@@ -173,10 +175,10 @@ static std::optional<unsigned> findLoopDim(LoadOp load) {
   return found;
 }
 
-/// Whether the work tiles along the axis read the same elements, or of these
-/// a range along the loop's dimension. Where their passes differ, the ranges
-/// begin or end at different elements: a loop that goes from the last block of
-/// keys to the first one begins at an index that depends on the axis.
+/// Returns true if the work tiles along the axis read the same elements. If
+/// their numbers of passes differ, ranges along the loop's dimension count as
+/// the same: only their ends differ. The ranges may also begin at different
+/// elements, as in a loop from the last block of keys to the first.
 static bool readsShared(LoadOp load, Trend passes, Trends &trends) {
   std::optional<unsigned> loopDim = findLoopDim(load);
   for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
@@ -187,8 +189,9 @@ static bool readsShared(LoadOp load, Trend passes, Trends &trends) {
   return true;
 }
 
-/// Adds the load to what work tiles along the axis share. False if it is not
-/// shared, or goes along another dimension than the other loads.
+/// Adds the load to the bytes that work tiles along the axis share. Returns
+/// false if they do not share the load, or if it runs along another dimension
+/// than the other loads.
 static bool addShared(KernelOp kernel, LoadOp load, WorkBalance &balance) {
   std::optional<unsigned> dim = findLoopDim(load);
   auto source = dyn_cast<BlockArgument>(load.getSource());
@@ -222,7 +225,8 @@ WorkBalance fa4::tile::findWorkBalance(KernelOp kernel) {
       balance.sharedBytes = 0;
       balance.size = "";
     }
-    // Differences matter more than what is shared.
+    // An axis with differences is preferred; next, one along which more is
+    // shared.
     bool isBetter = balance.trend != Trend::Constant
                         ? found.trend == Trend::Constant
                         : found.trend == Trend::Constant &&

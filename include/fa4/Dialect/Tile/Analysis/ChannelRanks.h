@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // In a kernel with a cluster, a role runs in all CTAs or in the leader only,
-// and each CTA has the stages and barriers of all channels. Which CTA's barrier
-// an arrival goes to follows from who waits at it:
+// and each CTA has the stages and barriers of all channels. The role that waits
+// decides to which CTA's barrier an arrival goes:
 //
 // | who arrives | who waits | arrivals go to |
 // |---|---|---|
@@ -17,16 +17,17 @@
 // | the leader | all CTAs | the barriers of all CTAs |
 // | the leader | the leader | the leader's own barrier |
 //
-// At `full` barriers producers arrive and consumers wait, at `empty` ones the
-// other way round. What the leader commits for all CTAs, as a response to a
-// request for work, roles of the leader may wait for beside those of all CTAs:
-// at the leader's barrier, as any role waits at that of its own CTA.
+// At `full` barriers producers arrive and consumers wait; at `empty` barriers
+// it is the other way round. A value that the leader commits for all CTAs, such
+// as a response to a request for work, may be awaited by roles of the leader as
+// well. They wait at the leader's barrier, as any role waits at the barrier of
+// its own CTA.
 //
 // A release to the cluster is a fence of all memory, which takes as long as an
 // MMA. So threads that hand on tensor memory to the leader arrive without one:
-// such arrivals and the waits for them are relaxed, and fences of tcgen05 order
-// accesses to tensor memory with them, but nothing orders other memory (PTX
-// ISA, tcgen05 memory consistency model, canonical synchronization patterns).
+// such arrivals, and the waits for them, are relaxed. Fences of tcgen05 then
+// order accesses to tensor memory, but nothing orders other memory (PTX ISA,
+// tcgen05 memory consistency model, canonical synchronization patterns).
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,20 +41,21 @@ namespace fa4::tile {
 /// The CTAs at whose barrier an arrival counts.
 enum class ArrivalReach { Own, Leader, All };
 
-/// Where arrivals at the barriers of a channel go to.
+/// The reach of the arrivals at the barriers of a channel.
 struct ChannelRanks {
   ArrivalReach full = ArrivalReach::Own, empty = ArrivalReach::Own;
   bool inTensorMemory = false;
 
-  /// Whether threads whose arrivals have this reach, that of `full` or `empty`,
-  /// arrive relaxed. The waits for such arrivals are relaxed as well.
+  /// Returns true if threads whose arrivals have this reach arrive relaxed.
+  /// `reach` is that of `full` or of `empty`. The waits for such arrivals are
+  /// relaxed as well.
   bool isRelaxed(ArrivalReach reach) const {
     return reach == ArrivalReach::Leader && inTensorMemory;
   }
 };
 
-/// Whether commits of the channel are relaxed, as far as that is known without
-/// findChannelRanks: false where that fails.
+/// Returns true if commits of the channel are relaxed. Returns false for a
+/// channel on which findChannelRanks would emit an error.
 bool hasRelaxedCommits(const ChannelUses &uses);
 
 /// Returns where arrivals go to. Emits an error on a channel that roles of the

@@ -16,9 +16,9 @@
 
 namespace fa4::tile {
 
-/// The operations on one channel, each list in program order, and the roles in
-/// which they stand: producers commit, consumers wait and release. Producers
-/// acquire, too, or an earlier owner of the buffer does it for them.
+/// The operations on one channel, each list in program order, and their roles:
+/// producers commit, consumers wait and release. Producers also acquire, unless
+/// an earlier owner of the buffer does it for them.
 struct ChannelUses {
   ChannelOp channel;
   llvm::SmallSetVector<RoleOp, 2> producers;
@@ -46,13 +46,14 @@ template <typename... Ops> bool feeds(RoleOp role, ChannelOp channel) {
                [](mlir::Operation *op) { return mlir::isa<Ops...>(op); });
 }
 
-/// Returns the channels in whose stages an operand of an operation may lie:
-/// those of the waits from which the operand comes, as the value itself, as a
-/// part of it, or through a loop or branch that passes it on.
+/// Returns the channels in whose stages an operand of an operation may lie.
+/// These are the channels of the waits from which the operand comes: as the
+/// value itself, as a part of it, or through a loop or branch that passes it
+/// on.
 llvm::SmallVector<ChannelOp> getSourceChannels(mlir::Value operand);
 
-/// Returns true if an operand lies in tensor memory, on each of the ways by
-/// which it may come.
+/// Returns true if an operand lies in tensor memory, whichever way it takes
+/// through loops and branches.
 bool liesInTensorMemory(mlir::Value operand);
 
 /// Returns the load whose tile is committed, or null.
@@ -61,10 +62,10 @@ LoadOp getLoad(CommitOp commit);
 /// Returns the channels whose stages MMAs or TMA stores read.
 llvm::DenseSet<mlir::Value> findAsyncReads(KernelOp kernel);
 
-/// Returns the number of arrivals of a role at a barrier that its commits or
-/// releases complete: one by the only thread of a role that issues (PTX ISA:
-/// tcgen05.commit and mbarrier.arrive.expect_tx arrive once), or one by each
-/// lane.
+/// Returns how often a role arrives at a barrier that its commits or releases
+/// complete. A role that issues arrives once, by its only thread (PTX ISA:
+/// tcgen05.commit and mbarrier.arrive.expect_tx arrive once). In other roles
+/// each lane arrives.
 int64_t countArrivals(RoleOp role);
 
 /// Returns groups of channels that share a buffer through `in_place_of`: first
@@ -80,8 +81,8 @@ int64_t getPlaceInBuffer(ChannelOp channel);
 /// Maps each channel to the index of its buffer in `collectBuffers`.
 llvm::DenseMap<mlir::Value, unsigned> numberBuffers(KernelOp kernel);
 
-/// Returns the buffers, by `numbers` of their channels, whose memory other
-/// channels use `after` them.
+/// Returns the buffers that other channels use `after` their own channels.
+/// `numbers` maps channels to buffers.
 llvm::DenseSet<unsigned>
 findBuffersUsedAgain(KernelOp kernel,
                      const llvm::DenseMap<mlir::Value, unsigned> &numbers);

@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What an operation of arith, index or math gives for given operands, as the
-// code of a kernel computes it: an index has kIndexBits bits. The work is done
-// by the folders of the dialects upstream. ExecutionCounts, which says the same
-// for all operands at once, is not asked: the two are compared in tests.
+// Computes the result of an operation of arith, index or math for given
+// operands, as the code of a kernel computes it: an index has kIndexBits bits.
+// The folders of the upstream dialects do the work. ExecutionCounts answers the
+// same question for all operands at once and is not asked here, so that tests
+// can compare the two.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,25 +29,26 @@ public:
   ConcreteFolder() = default;
   ConcreteFolder(const ConcreteFolder &) = delete;
 
-  /// The type in which numbers of `type` are given and returned: an index is an
-  /// integer; null for what is neither a number nor an index.
+  /// Returns the type in which numbers of `type` are given and returned: an
+  /// index becomes an integer. Returns null for a type of neither numbers nor
+  /// indices.
   static mlir::Type getNumberType(mlir::Type type);
 
-  /// The value of `result`, of the type getNumberType says, where the operands
-  /// of its operation have these values. Null where the operation has no such
-  /// value (a division by zero, a shift by its width or more), or is not one
-  /// that upstream folds.
+  /// Returns the value of `result` where the operands of its operation have
+  /// these values. Its type is that of getNumberType. Returns null where the
+  /// operation has no value (a division by zero, a shift by its width or more),
+  /// and for operations that upstream does not fold.
   mlir::TypedAttr fold(mlir::OpResult result,
                        llvm::ArrayRef<mlir::TypedAttr> operands);
 
-  /// Whether upstream folds the operation for all operands for which it has a
-  /// value.
+  /// Returns true if upstream folds the operation for all operands for which it
+  /// has a value.
   static bool isInteger(mlir::Operation *op);
 
 private:
-  /// A copy of `op` on values of which nothing is known, so that its folder has
-  /// nothing to look at but the operands that it is given. Null if there is
-  /// none: the operation is not of numbers.
+  /// Returns a copy of `op` on unknown values, so that its folder sees nothing
+  /// but the operands that it is given. Returns null if `op` does not compute
+  /// numbers.
   mlir::Operation *getCopy(mlir::Operation *op);
   mlir::Operation *makeCopy(mlir::Operation *op);
 

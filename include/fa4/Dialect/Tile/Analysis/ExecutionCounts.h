@@ -6,23 +6,24 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each role computes its loop bounds for itself. To say that two roles do
-// something equally often, counts are compared as polynomials over what the
-// bounds are computed from: a loop over [0, n - 1) and what is peeled off it
-// together run as often as a loop over [0, n) of another role.
+// Each role computes its loop bounds for itself. To tell that two roles do
+// something equally often, counts are compared as polynomials over the values
+// from which the bounds are computed. For example, a loop over [0, n - 1) and
+// its peeled last pass together run as often as another role's loop over [0,
+// n).
 //
-// A polynomial is the integer that a value is, as a signed number. The machine
-// computes modulo a power of two, so an operation's result is the sum or
-// product of its operands only where that cannot leave its type
-// (IntegerRanges). Elsewhere it is the residue of the sum or product, an atom
-// of its own: two residues are equal if the polynomials are, modulo the same
-// power of two. An operation that is not a sum or product is an atom whose name
-// has the types and operands of the operation. That holds for tile.load_scalar,
-// too, which gives one number for equal indices, whoever reads it.
+// A polynomial stands for the integer that a value is, as a signed number. The
+// machine computes modulo a power of two. So an operation's result is the sum
+// or product of its operands only if the sum or product fits into the type for
+// all operands (IntegerRanges). Otherwise it is the residue of the sum or
+// product, an atom of its own. Two residues are equal if their polynomials and
+// their powers of two are. Any other operation is an atom whose name has the
+// types and operands of the operation. This holds for tile.load_scalar, too: it
+// gives the same number for equal indices in every role.
 //
-// A scalar that came through a channel is the value that was committed, where
-// each commit has one wait in the role: both stand once at the top of the work
-// on a tile. Elsewhere it is an atom that nothing else is equal to.
+// A scalar that comes through a channel is the committed value if each commit
+// has one wait in the role: both must stand once at the top of the work on a
+// tile. Otherwise it is an atom that equals nothing else.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,53 +50,53 @@ using Polynomial = std::map<std::vector<unsigned>, llvm::DynamicAPInt>;
 
 class ExecutionCounts {
 public:
-  /// What the value of an induction variable is.
+  /// How the value of an induction variable is expressed.
   enum class Induction {
-    /// An atom of its bounds and step, as sums over the loop need it.
+    /// As an atom of the loop's bounds and step: sums over the loop need it.
     Whole,
-    /// `lower bound + pass * step`, where `pass` is an atom that loops of equal
-    /// depth, lower bound and step have in common. Loops that start whole steps
-    /// apart (one is peeled) share it too, counted from the first: see Pass.
+    /// As `lower bound + pass * step`. The atom `pass` is shared by all loops
+    /// of equal depth, lower bound and step. Loops that start whole steps apart
+    /// (one is peeled) share it too, counted from the first: see Pass.
     Passes,
   };
   explicit ExecutionCounts(Induction induction = Induction::Whole)
       : induction(induction) {}
 
-  /// The atom of the passes of a loop: the number of the first pass, 0 or more,
-  /// is `offset`.
+  /// The atom that counts the passes of a loop. The first pass has the number
+  /// `offset`, which is at least 0.
   struct Pass {
     unsigned atom;
     int64_t offset;
   };
   Pass getPass(mlir::scf::ForOp loop);
 
-  /// Of how many loops around it, outermost first, the passes decide what the
-  /// monomial is. With Induction::Passes only.
+  /// Returns how many of the loops around the monomial, outermost first, decide
+  /// it by their passes. With Induction::Passes only.
   unsigned getDepth(llvm::ArrayRef<unsigned> monomial) const;
 
-  /// How often `op` runs in one run of its role. Equal polynomials mean equal
-  /// counts, whatever the values of the atoms; the converse need not hold. A
-  /// product of a loop's count and something that depends on its induction
-  /// variable stands for the sum over the loop.
+  /// Returns how often `op` runs in one run of its role. Equal polynomials mean
+  /// equal counts, whatever the values of the atoms; equal counts may have
+  /// different polynomials. A product of a loop's count and a term that depends
+  /// on the loop's induction variable stands for the sum over the loop.
   Polynomial getCount(mlir::Operation *op);
 
-  /// Whether the loop's body surely runs at least once each time.
+  /// Returns true if the loop's body runs at least once each time.
   bool runsAtLeastOnce(mlir::scf::ForOp loop);
 
-  /// How many passes the loop makes each time; an atom where that is not a
-  /// polynomial.
+  /// Returns how many passes the loop makes each time. This is an atom if it is
+  /// not a polynomial.
   Polynomial getTripCount(mlir::scf::ForOp loop);
 
-  /// On how many work tiles the CTA works: an atom.
+  /// Returns the atom for the number of work tiles that the CTA works on.
   Polynomial getTripCount(WorkOp work);
 
-  /// The value of an index or integer, as a signed number.
+  /// Returns the value of an index or integer, as a signed number.
   Polynomial getValue(mlir::Value value);
 
-  /// Whether `a >= 0` is proven.
+  /// Returns true if `a >= 0` is proven.
   bool isNonNegative(const Polynomial &a);
 
-  /// Bounds of the integers of the kernel.
+  /// Returns the bounds of the integers of the kernel.
   IntegerRanges &getRanges() { return ranges; }
 
   static Polynomial constant(int64_t value);
@@ -104,23 +105,23 @@ public:
   static Polynomial multiply(const Polynomial &a, const Polynomial &b);
 
 private:
-  /// Bounds of a number; none on a side on which it has no limit.
+  /// The bounds of a number; nothing on a side without a limit.
   struct Bounds {
     std::optional<llvm::DynamicAPInt> low, high;
   };
 
-  /// What is known of an atom beyond its name, wherever it occurs.
+  /// The facts about an atom that hold wherever the atom occurs.
   struct Atom {
     enum Kind {
       Opaque,
       Min,
       Max,
-      /// The first operand modulo 2^bits, from 0 (Unsigned) or -2^(bits-1) on.
+      /// The first operand modulo 2^bits, as a number from 0 on.
       Unsigned,
       Signed
     } kind = Opaque;
     Bounds bounds = {};
-    /// Loops around the value that may decide it.
+    /// The number of loops around the value that may decide it.
     unsigned depth = 0;
     unsigned bits = 0;
     Polynomial operands[2] = {};
@@ -137,14 +138,16 @@ private:
   Polynomial getAtom(const std::string &key, Atom atom);
   Polynomial getUniqueAtom(Bounds bounds, unsigned depth);
   Polynomial getNumberAtom(const llvm::APInt &number);
-  /// An operation without effects, by its name, attributes, types and operands.
+  /// Returns the atom of an operation without effects. Its name has the
+  /// operation's name, attributes, types and operands.
   Polynomial getOperationAtom(mlir::OpResult result);
   Polynomial getMinOrMax(mlir::OpResult result, Atom::Kind kind);
-  /// `exact` modulo 2^bits, as a signed or unsigned number.
+  /// Returns `exact` modulo 2^bits, as a signed or unsigned number.
   Polynomial getResidue(const Polynomial &exact, unsigned bits,
                         Atom::Kind kind);
-  /// A polynomial that is equal to `a` modulo 2^bits, the same for all that are
-  /// (not for each of them, where it would get large).
+  /// Returns the polynomial that represents all polynomials equal to `a` modulo
+  /// 2^bits. Some equal ones are missed: where expanding residues gets large,
+  /// it stops.
   Polynomial reduce(const Polynomial &a, unsigned bits) const;
   Polynomial expandResidues(const Polynomial &a, unsigned bits) const;
 

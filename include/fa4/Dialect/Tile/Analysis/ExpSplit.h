@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How many of a row's exponentials to compute by a polynomial on the FMA pipe
-// (Exp2Polynomial.h) rather than on the MUFU, and which.
+// Chooses how many of a row's exponentials to compute by a polynomial on the
+// FMA pipe (Exp2Polynomial.h) rather than on the MUFU, and which ones.
 //
 // The model is a lower bound of the cycles of one iteration of a loop in which
 // `tiles` tiles of rows are in flight, every thread works on one row, and MMAs
@@ -17,18 +17,22 @@
 //     MMA that consumes its present result has, so one trip around this cycle,
 //     during which this tile has the pipes to itself, takes at most one
 //     iteration per buffer of the input.
-// The share is chosen by an estimate that is no bound: tiles do not have the
-// pipes to themselves, and one's trip takes the longer the more the others have
-// to do there (ExpBounds::contended). On kernels whose trip is longer than all
-// work, the clock of fa4-sim finds periods within 10% of it.
+// The share is chosen by an estimate that is no bound. Tiles do not have the
+// pipes to themselves: a tile's trip takes longer if the other tiles have more
+// to do on its pipes (ExpBounds::contended). On kernels whose trip is longer
+// than all work, the clock of fa4-sim finds periods within 10% of the estimate.
 //
-// The model leaves out: latencies but those named in Recurrence (of arithmetic,
-// TMEM loads and stores, and shuffles), the competition of warps for issue
-// slots inside a stage, bank and register-port conflicts, spills, barriers of
-// roles that it is not told about, and clocks that drop under load. Nor does it
-// use an ex2 of packed 16-bit operands where a chip has one (packedExp2): that
-// rounds before every use, not only the conversion's. Real time is longer;
-// which share is best holds as far as these delay all choices alike.
+// The model leaves out:
+//   - latencies other than those in Recurrence: of arithmetic, TMEM loads and
+//     stores, and shuffles;
+//   - the competition of warps for issue slots inside a stage;
+//   - bank and register-port conflicts, spills, and clocks that drop under
+//     load;
+//   - barriers of roles that it is not told about.
+// Nor does it use an ex2 of packed 16-bit operands where a chip has one
+// (packedExp2), because that rounds before every use, not only before the
+// conversion's. Real time is longer. The choice of the share holds as long as
+// all choices are delayed alike.
 //
 //===----------------------------------------------------------------------===//
 
@@ -92,17 +96,17 @@ struct Recurrence {
   /// Cycles of the MMA that makes the next scores.
   double producer = 0;
   /// The latencies on the cycle: from the end of the producing MMA to the
-  /// threads that wait for it, from the arrival of these threads to the
-  /// consuming MMA, and of tensor memory (mmaShared or mma, mbarrierRoundTrip,
-  /// tmemLoad and tmemStore, of Latencies).
+  /// waiting threads, from these threads' arrival to the consuming MMA, and of
+  /// tensor memory (mmaShared or mma, mbarrierRoundTrip, tmemLoad and tmemStore
+  /// of Latencies).
   double latency = 0;
   /// The number of buffers for the producer's result, which is the number of
   /// iterations that the cycle spans.
   unsigned distance = 1;
-  /// Whether the producer is issued ahead of the consumer, so that the next
-  /// scores do not wait for it. The cycle is then that of the exponentials'
-  /// buffer, which threads write when the consumer has read it, and that of the
-  /// scores' buffer.
+  /// True if the producer is issued ahead of the consumer, so that the next
+  /// scores do not wait for the consumer. Two buffers then make the cycle: the
+  /// buffer of the exponentials, which threads write once the consumer has read
+  /// it, and the buffer of the scores.
   bool isAhead = false;
 };
 
@@ -117,7 +121,7 @@ struct RowWork {
   /// The work before the row's first exponential, such as the row max.
   PipeWork before;
   /// The work that is done fragment by fragment: the exponentials (mufu =
-  /// columns) and what goes with them.
+  /// columns), and the work on their arguments and results.
   PipeWork elementwise;
   /// The work that is not on the dependence cycle: work after the result has
   /// been handed over, or in other warps.
@@ -139,8 +143,8 @@ struct ExpBounds {
   double issue = 0;
   double tmem = 0;
   double recurrence = 0;
-  /// What an iteration takes if the tiles share the pipes; at least the largest
-  /// bound.
+  /// The cycles of an iteration if the tiles share the pipes. At least the
+  /// largest bound.
   double contended = 0;
 
   double largest() const;
@@ -183,12 +187,12 @@ ExpBounds computeExpBounds(const TargetDescription &target, const RowWork &work,
 /// has nothing else to do and the consumer works on the other fragments.
 unsigned emulatablePairs(const RowWork &work);
 
-/// The least number of emulated pairs with which an iteration takes the fewest
-/// cycles (ExpBounds::contended) up to kRatePrecision, or `pairs` if given;
-/// spread evenly over the pairs that may be emulated. 0 where the MMAs bound
-/// already, up to that precision. Fails if the columns are not whole fragments,
-/// if there are no rows or tiles, or if more pairs are asked for than may be
-/// emulated.
+/// Chooses the least number of emulated pairs with which an iteration takes the
+/// fewest cycles (ExpBounds::contended), up to kRatePrecision. If `pairs` is
+/// given, it is taken instead. The pairs are spread evenly over those that may
+/// be emulated. The number is 0 if the MMAs alone take the longest, up to the
+/// same precision. Fails if the columns are not whole fragments, if there are
+/// no rows or tiles, or if `pairs` is more than may be emulated.
 llvm::Expected<ExpSplit>
 computeExpSplit(const TargetDescription &target, const RowWork &work,
                 std::optional<unsigned> pairs = std::nullopt);

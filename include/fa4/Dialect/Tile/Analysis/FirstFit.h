@@ -24,9 +24,9 @@ struct PlacedBuffer {
 };
 
 /// Puts each buffer at the lowest place where it overlaps no buffer with which
-/// it may not share memory. Large buffers are placed first, equal ones in their
-/// order. `mayShare` gets the indices of two buffers. Returns the end of the
-/// highest buffer.
+/// it may not share memory. Larger buffers are placed first; equal ones keep
+/// their order. `mayShare` gets the indices of two buffers. Returns the end of
+/// the highest buffer.
 int64_t placeFirstFit(llvm::MutableArrayRef<PlacedBuffer> buffers,
                       llvm::function_ref<bool(unsigned, unsigned)> mayShare);
 

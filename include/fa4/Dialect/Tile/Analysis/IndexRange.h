@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The assumptions of all analyses about the integers that a kernel starts from:
-// the width of an `index`, the sizes of the tensors (LaunchLimits.h has both
-// numbers), and the number of work tiles, which follows from the sizes.
+// The facts that all analyses assume about the integers from which a kernel
+// starts: the width of an `index`, the sizes of the tensors (LaunchLimits.h has
+// both numbers), and the number of work tiles, which follows from the sizes.
 // IntegerRanges computes the ranges of all other integers from these.
 //
 //===----------------------------------------------------------------------===//
@@ -22,15 +22,17 @@
 
 namespace fa4::tile {
 
-/// The bits of an integer or index in the code of a kernel; 0 for other types.
+/// Returns the bits of an integer or index in the code of a kernel; 0 for other
+/// types.
 unsigned getIntegerBits(mlir::Type type);
 
-/// The size that `op` asks for, if it is that of an argument of the kernel: its
-/// name in `tile.dims`, which is a number if the size is static. Dimensions of
-/// one name have one size.
+/// Returns the name of the size that `op` asks for, from `tile.dims`; a static
+/// size has its number as a name. Dimensions of one name have one size. Returns
+/// nothing if the tensor is not an argument of the kernel.
 std::optional<llvm::StringRef> getSizeName(mlir::memref::DimOp op);
 
-/// The largest coordinate of a work tile along `axis` of the kernel's grid.
+/// Returns the largest coordinate of a work tile along `axis` of the kernel's
+/// grid.
 int64_t getLastWorkTile(KernelOp kernel, unsigned axis);
 
 } // namespace fa4::tile

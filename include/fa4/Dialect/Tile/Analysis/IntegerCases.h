@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Whether integers exist that fulfil linear conditions, some of which are
-// alternatives (a minimum is one of its operands): by branch and bound, on the
-// simplex of MLIR's Presburger library.
+// Decides whether integers exist that fulfil linear conditions, some of which
+// are alternatives (a minimum is one of its operands). The method is branch and
+// bound on the simplex of MLIR's Presburger library.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,9 +44,9 @@ AffineSum operator+(AffineSum a, const AffineSum &b);
 AffineSum operator-(AffineSum a, const AffineSum &b);
 AffineSum operator*(const AffineSum &a, int64_t factor);
 
-/// Sums that are all at least 0.
+/// A conjunction: each of the sums is at least 0.
 using Conditions = std::vector<AffineSum>;
-/// a >= b, a > b, a == b.
+/// The conditions a >= b, a > b and a == b.
 AffineSum isAtLeast(const AffineSum &a, const AffineSum &b);
 AffineSum isMore(const AffineSum &a, const AffineSum &b);
 Conditions isEqual(const AffineSum &a, const AffineSum &b);
@@ -56,13 +56,13 @@ public:
   AffineSum makeVariable();
   void require(const AffineSum &condition) { always.push_back(condition); }
   void require(const Conditions &conditions);
-  /// One of the alternatives holds.
+  /// Requires that at least one of the alternatives holds.
   void requireOne(std::vector<Conditions> alternatives) {
     cases.push_back(std::move(alternatives));
   }
 
-  /// Whether no integers fulfil all that is required, and `conditions` too.
-  /// False as well if that takes too long to find out.
+  /// Returns true if no integers fulfil the requirements and `conditions`.
+  /// Returns false also if that takes too long to find out.
   bool isImpossible(const Conditions &conditions) const;
 
 private:

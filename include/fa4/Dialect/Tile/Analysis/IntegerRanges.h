@@ -6,12 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Bounds of a value are those of the operation that computes it, for all sizes
-// that a kernel may be launched on (IndexRange). They say whether arithmetic is
-// exact, that is, never wraps around at the width of its type.
+// Bounds of each integer of a kernel, for all sizes on which the kernel may be
+// launched (IndexRange). They follow from the operation that computes the
+// integer. Their use is to tell that arithmetic is exact: that it never wraps
+// around at the width of its type.
 //
 // The overflow flags of an operation (`overflow<nsw>`) are promises of whoever
-// wrote it. They are not relied on: a role that breaks one does not stop.
+// wrote the operation. The analysis does not rely on them, because nothing
+// stops a role that breaks one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,23 +28,24 @@ namespace fa4::tile {
 
 class IntegerRanges {
 public:
-  /// The bounds of an integer or index, at its width in a kernel's code
-  /// (getIntegerBits); bounds of no bits for values of other types.
+  /// Returns the bounds of an integer or index, at its width in a kernel's code
+  /// (getIntegerBits). For a value of another type, the bounds have width 0.
   mlir::ConstantIntRanges get(mlir::Value value);
 
-  /// Whether the result of this addition, subtraction or multiplication is the
-  /// sum, difference or product of the integers that its operands are.
+  /// Returns true if the result of this addition, subtraction or multiplication
+  /// is exact: it never wraps around.
   bool isExact(mlir::Operation *op);
 
-  /// Whether the loop makes ceildiv(upper bound - lower bound, step) passes, or
-  /// none where that is negative: the step is positive, and the induction
-  /// variable does not wrap around behind its last value.
+  /// Returns true if the loop makes ceildiv(upper bound - lower bound, step)
+  /// passes, or none if that is negative. For this, the step must be positive,
+  /// and the induction variable must not wrap around behind its last value.
   bool isCounted(mlir::scf::ForOp loop);
 
-  /// Whether the step of the loop is positive.
+  /// Returns true if the step of the loop is positive.
   bool hasPositiveStep(mlir::scf::ForOp loop);
 
-  /// The bounds of a result, given those of the operands of its operation.
+  /// Returns the bounds of a result from the bounds of its operation's
+  /// operands.
   static mlir::ConstantIntRanges
   infer(mlir::OpResult result,
         llvm::ArrayRef<mlir::ConstantIntRanges> operands);

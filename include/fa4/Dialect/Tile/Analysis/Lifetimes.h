@@ -7,15 +7,16 @@
 //===----------------------------------------------------------------------===//
 //
 // Order between uses of different channels, across roles. One run of the roles
-// is one work tile; nothing is said about the next one.
+// is one work tile; the analysis says nothing about the next tile.
 //
-// What is ordered: operations of one issuing thread by program order (lanes of
-// one role are not ordered with each other); and the last commit
-// to a channel before the last wait for it of each consumer, if both are proven
-// to be equally many. An access `A` of role `r` therefore happens before
-// everything in role `s` that follows all waits for channel `x`, if each
-// execution of `A` is followed by a commit to `x`; and so on through more
-// channels.
+// Two things are ordered. Operations of one issuing thread are ordered by
+// program order (lanes of one role are not ordered with each other). And the
+// last commit to a channel comes before each consumer's last wait for it, if
+// commits and waits are proven to be equally many.
+//
+// So an access `A` of role `r` happens before everything in role `s` that
+// follows all waits for channel `x`, if a commit to `x` follows each execution
+// of `A`. The same argument leads on through further channels.
 //
 // When an access has ended (PTX ISA, "tcgen05 memory consistency model" and
 // "mbarrier"):
@@ -28,10 +29,10 @@
 // | written by the producer | with the consumers' wait for it |
 //
 // Lanes that commit tensor memory to the leader of a cluster arrive relaxed
-// (ChannelRanks.h), which orders accesses to tensor memory and no others: such
-// a commit says nothing of accesses to shared memory.
+// (ChannelRanks.h). Such a commit orders accesses to tensor memory only, and
+// tells nothing about accesses to shared memory.
 //
-// "Not proven" and "not so" are the same answer: false.
+// The answer false means "not proven" as well as "not so".
 //
 //===----------------------------------------------------------------------===//
 
@@ -102,13 +103,13 @@ private:
   bool isBalanced(const ChannelUses &uses, RoleOp consumer);
   /// Adds the events that a commit after `access` makes known to other roles.
   void addEventsAfter(const Access &access, Events &events);
-  /// Adds the events that surely follow, for who knows of an access to shared
-  /// or tensor memory, when the role of `event` has returned from its waits:
-  /// those after all of these waits.
+  /// Adds the events that have surely happened when the role of `event` has
+  /// returned from all its waits for the channel: the events after all of these
+  /// waits. `inSharedMemory` is the kind of the access of which they tell.
   void addEventsAfterWaits(const Event &event, bool inSharedMemory,
                            Events &events);
-  /// Returns all events that have surely not happened before `access` has
-  /// ended, directly or through other roles.
+  /// Returns the events that cannot happen before `access` has ended, directly
+  /// or through other roles.
   const Events &getEventsAfter(const Access &access);
   bool happensBefore(const Access &access, const Events &events,
                      const Access &write);
@@ -118,8 +119,8 @@ private:
   llvm::DenseMap<ChannelOp, unsigned> bufferOf;
   ExecutionCounts counts;
   std::map<std::pair<mlir::Operation *, mlir::Operation *>, bool> balanced;
-  /// What getEventsAfter has found, for accesses that are MMAs and others, to
-  /// shared memory and to tensor memory.
+  /// Results of getEventsAfter. The keys are the operation, whether it is an
+  /// MMA, and whether the access is to shared memory.
   std::map<std::tuple<mlir::Operation *, bool, bool>, Events> eventsAfter;
 };
 

@@ -39,22 +39,22 @@ inline constexpr int64_t kSmemScalarBytes = 8;
 /// clusterlaunchcontrol.try_cancel).
 inline constexpr int64_t kResponseBytes = 16;
 
-/// Returns the alignment of a stage in shared memory in bytes; its size is a
-/// multiple of it, too. Matrices have the 128-byte swizzle, which repeats every
-/// 1024 bytes (PTX ISA, "Shared memory matrix layout"); row values are the
-/// target of bulk copies, which need 128.
+/// Returns the alignment in bytes of a stage in shared memory, of which the
+/// size of the stage is a multiple. Matrices have the 128-byte swizzle, which
+/// repeats every 1024 bytes (PTX ISA, "Shared memory matrix layout"). Row
+/// values are the target of bulk copies, which need 128.
 int64_t getSmemAlignment(ChannelOp channel);
 
-/// Returns the channel with `exchange` in whose place the values of this one
-/// are, or null.
+/// Returns the channel with `exchange` whose buffer the values of `channel`
+/// take over, or null.
 ChannelOp getExchangeBefore(ChannelOp channel);
 
-/// Returns the bytes of a stage of a channel with `exchange` that go to the
-/// other CTA, and that come from it.
+/// Returns how many bytes of a stage of a channel with `exchange` go to the
+/// other CTA. As many come from there.
 int64_t getExchangedBytes(ChannelOp channel);
 
-/// Returns the bytes of one stage, padding included. Of a channel with
-/// `exchange`, a stage has room for the result of the exchange, and for what
+/// Returns the bytes of one stage, padding included. A stage of a channel with
+/// `exchange` has room for the result of the exchange and for the part that
 /// goes to the other CTA.
 int64_t getSmemBytes(ChannelOp channel);
 
@@ -69,8 +69,8 @@ int64_t getTmemColumns(ChannelOp channel);
 mlir::LogicalResult checkBuffers(KernelOp kernel,
                                  const TargetDescription &target);
 
-/// Returns the size and alignment of the buffer that `owner` has: bytes of
-/// shared memory or columns of tensor memory, of all stages.
+/// Returns the size and alignment of the buffer that `owner` has, for all
+/// stages: in bytes of shared memory or columns of tensor memory.
 PlacedBuffer getBuffer(ChannelOp owner, const TargetDescription &target);
 
 /// Returns the channels of a space that have a buffer of their own, in the
@@ -83,15 +83,15 @@ llvm::SmallVector<ChannelOp> getBufferOwners(KernelOp kernel,
 /// 1.
 int64_t getSwizzleSpan(mlir::VectorType tile);
 
-/// Returns the bytes of the swizzle of a channel in shared memory. Where lanes
-/// access a folded tile, halves of rows consist of whole spans, so that a
-/// thread of either half of the rows has the same places in boxes of its own.
-/// So do the halves of rows of which one is sent to the other CTA.
+/// Returns the bytes of the swizzle of a channel in shared memory. If lanes
+/// access a folded tile, each half of a row consists of whole spans: a thread
+/// of either half then has the same places in its own boxes. The same holds if
+/// one half of each row is sent to the other CTA.
 int64_t getSwizzleSpan(ChannelOp channel);
 
 /// Returns the bytes that hardware writes to a stage of one CTA: a TMA load of
-/// a tile, of which padding does not count and elements out of bounds do (PTX
-/// ISA, cp.async.bulk.tensor), or the response to a request.
+/// a tile, or the response to a request. For a load, padding does not count,
+/// and elements out of bounds do (PTX ISA, cp.async.bulk.tensor).
 int64_t getAsyncBytes(ChannelOp channel);
 
 /// For a placed kernel: the number of mbarriers, and the bytes from the start

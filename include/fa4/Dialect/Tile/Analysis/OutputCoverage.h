@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Decides whether the stores of a kernel write each element of an output once:
-// a store that is missing leaves elements unwritten, one that is there twice
+// Decides whether the stores of a kernel write each element of an output
+// exactly once. A missing store leaves elements unwritten; a repeated store
 // writes some of them twice.
 //
 // Each index of a store is read as a sum (ExecutionCounts):
@@ -31,11 +31,11 @@
 //   out[256 w + 0 .. 256 w + 128) and out[256 w + 128 .. 256 w + 256)
 //     = blocks of 256 rows, in which [0, 128) and [128, 256) are written
 //
-// A store under an `scf.if` counts if the other branch has the same store. All
-// else (indices that are no such sum, loops that do not end with the dimension)
-// the analysis does not know. If `tile.output` claims that each element is
-// written once, that is an error: `"partial"` claims nothing. Without
-// `tile.output` it is a remark.
+// A store under an `scf.if` counts if the other branch has the same store.
+// About everything else (indices that are no such sum, loops that do not end
+// with the dimension) the analysis knows nothing. That is an error if
+// `tile.output` claims that each element is written once; `"partial"` claims
+// nothing. Without `tile.output` it is a remark.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,11 +46,11 @@
 
 namespace fa4::tile {
 
-/// Checks for each memref argument whether the kernel's stores to it do what
-/// its `tile.output` says, or (without it) what OutputKind says of the
-/// operations that write it. Fails after an error on the kernel or a store if
-/// they do not. Where the analysis does not know and there is no `tile.output`,
-/// a remark names the reason.
+/// Checks for each memref argument that the kernel's stores to it do what its
+/// `tile.output` says. Without `tile.output`, they must do what OutputKind says
+/// of the operations that write the argument. Emits an error on the kernel or a
+/// store and fails if they do not. Emits a remark with the reason if the
+/// analysis does not know and there is no `tile.output`.
 mlir::LogicalResult verifyOutputs(KernelOp kernel);
 
 } // namespace fa4::tile

@@ -11,9 +11,9 @@
 // and its own result, and half of B. Each CTA then reads half as much of B from
 // its shared memory, and keeps half of it there.
 //
-// Which MMAs these are follows from what differs between the two CTAs (see
-// RankDependence.h). With the grid over blocks of queries, scores are such a
-// pair:
+// Which MMAs a pair can issue together follows from the values that differ
+// between its two CTAs (RankDependence.h). With the grid over blocks of
+// queries, the MMA of the scores is one:
 //
 //   %i = tile.work_tile              differs
 //   %q = tile.load %Q[%i * 128]      differs: each CTA loads its own
@@ -21,10 +21,10 @@
 //     %k = tile.load %K[%j * 128]    the same: each CTA loads half of it
 //     %s = tile.mma %q, %k           one MMA of 256 rows
 //
-// In a causal program the number of passes depends on %i, so that one CTA would
-// need keys that the other one does not. It has pairs where it says that more
-// passes do no harm (tile.at_most, tile.at_least): then both make all that one
-// of them needs.
+// In a causal program the number of passes depends on %i, so one CTA would need
+// keys that the other one does not. Such a program has pairs if it says that
+// more passes do no harm (tile.at_most, tile.at_least): then both CTAs make all
+// passes that one of them needs.
 //
 // An MMA whose B differs may sum over the axis: its B is the block of the work
 // tile, and memory sums the results of all work tiles. The pair then sums over
@@ -49,8 +49,8 @@
 
 namespace fa4::tile {
 
-/// A load of which each CTA of a pair has half: rows (0) or columns (1) of its
-/// tile.
+/// A load that a pair splits: each CTA loads half of the rows (0) or of the
+/// columns (1) of its tile.
 using SplitLoad = std::pair<LoadOp, int64_t>;
 
 /// An MMA that sums over the axis of a pair.
@@ -62,34 +62,35 @@ struct PairSum {
   /// Its A, if that is a load, and the position of the same index there.
   LoadOp a;
   unsigned aIndex = 0;
-  /// Whether A has to be set to zero in a CTA without a work tile, where B is
-  /// zero: the number of work tiles may be odd, and what the lanes compute of
-  /// zeros need not be finite.
+  /// True if A has to be set to zero in a CTA without a work tile, which exists
+  /// if the number of work tiles is odd. B is zero there, but lanes compute A
+  /// from zeros, and the result need not be finite.
   bool mayLackTile = false;
-  /// Who adds the result to memory.
+  /// The operations that add the result to memory.
   llvm::SmallVector<ReduceAddOp, 1> adds;
 };
 
-/// What a work tile takes. Each MMA and reduction of the program counts once.
+/// The resources that a work tile takes. Each MMA and reduction of the program
+/// counts once.
 struct PairFigures {
   /// The bytes that MMAs read from the shared memory of a CTA, and their
   /// cycles.
   uint64_t mmaBytes = 0, cycles = 0;
   /// The bytes that reductions write to shared memory and read from there.
   uint64_t reduceBytes = 0;
-  /// The bytes that lanes write for the MMAs that sum over the axis, and that
-  /// the CTAs hand each other.
+  /// The bytes that lanes write for the MMAs that sum over the axis, and the
+  /// bytes that the CTAs of a pair send each other.
   uint64_t exchangeBytes = 0;
-  /// The bytes of shared memory for a tile of each load.
+  /// The bytes of shared memory for one tile of each load.
   uint64_t bufferBytes = 0;
-  /// The same, but for two tiles of each load in a loop, so that the next one
-  /// is loaded while MMAs read the last one; for three where MMAs read one both
-  /// before and after lanes compute.
+  /// The bytes of shared memory with room to load ahead: two tiles of each load
+  /// in a loop, so that the next tile is loaded while MMAs read the last one.
+  /// Three if MMAs read the tile both before and after lanes compute.
   uint64_t loadBytes = 0;
-  /// The same, but for one tile and a part of those that may arrive in parts
-  /// (tile-schedule).
+  /// Like `loadBytes`, but a tile that may arrive in parts (tile-schedule)
+  /// takes room for itself and one more part.
   uint64_t loadBytesInParts = 0;
-  /// The bytes that loads in loops write.
+  /// The bytes that the loads in loops write to shared memory.
   uint64_t loadedBytes = 0;
   /// The columns of tensor memory that results of MMAs take in a CTA. A thread
   /// that reads all of them has as many registers for them.
@@ -103,15 +104,16 @@ struct PairFigures {
 /// How two CTAs of a kernel work together.
 struct PairPlan {
   unsigned axis = 0;
-  /// The loads of B, each with the operands that read this half of it. A load
-  /// that is the B of MMAs by rows and by columns is here twice.
+  /// The loads of B, each with the operands that read this half of its tile. A
+  /// load whose tile is the B of MMAs both by rows and by columns has two
+  /// entries.
   llvm::MapVector<SplitLoad, llvm::SmallVector<mlir::OpOperand *>> splits;
   llvm::SmallVector<PairSum, 1> sums;
   /// The turns in which sums over the axis are added.
   llvm::SmallVector<AwaitTurnOp, 1> turns;
   PairFigures alone, paired;
-  /// Whether there is one work tile along the axis, so that the other CTA of
-  /// its pair would have none.
+  /// True if there is one work tile along the axis: the other CTA of its pair
+  /// would have none.
   bool isSingle = false;
 };
 
@@ -122,19 +124,20 @@ struct PairObstacle {
   std::string reason;
 };
 
-/// Whether the kernel has an MMA, and so something that CTAs could do together.
+/// Returns true if the kernel has an MMA. Without one, CTAs have nothing to do
+/// in pairs.
 bool hasMma(KernelOp kernel);
 
-/// Finds how neighbours along an axis of the grid of a program without roles
-/// can work in pairs: along the first axis along which they can. Else what is
-/// in the way along the first axis of the grid.
+/// Finds how neighbours along an axis of the grid can work in pairs, in a
+/// program without roles. Returns a plan for the first axis that has one. If
+/// none has, returns the obstacle along the first axis of the grid.
 std::variant<PairPlan, PairObstacle> findPairPlan(KernelOp kernel);
 
-/// Counts what the program takes without and with the pairs of the plan.
+/// Counts the resources of the program without and with the pairs of the plan.
 void countPairFigures(KernelOp kernel, PairPlan &plan);
 
-/// Prints these figures as a table. The kernel is as it was decided: with a
-/// cluster or without.
+/// Prints these figures as a table. The kernel shows the decision: it has a
+/// cluster or not.
 void printPairFigures(KernelOp kernel, const PairPlan &plan,
                       llvm::raw_ostream &os);
 

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // A value *differs* between CTAs whose work tiles are neighbours along an axis
-// of the grid if it depends on the coordinate of the work tile along the axis,
-// or on a branch or number of passes that does. What it may be in any of them
-// (tile.at_most, tile.at_least) does not, nor does half of the coordinate,
-// which is the number of a pair.
+// of the grid if it depends on the tile's coordinate along this axis, or on a
+// branch or number of passes that does. A bound for all of them (tile.at_most,
+// tile.at_least) does not differ. Nor does half of the coordinate, because that
+// is the number of a pair.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +22,10 @@
 
 namespace fa4::tile {
 
-/// The CTAs of a pair.
+/// The number of CTAs in a pair.
 inline constexpr int64_t kPairSize = 2;
 
-/// What depends on the coordinate of the work tile along one axis.
+/// The values that depend on the coordinate of the work tile along one axis.
 class RankDependence {
 public:
   RankDependence(KernelOp kernel, unsigned axis);

@@ -14,22 +14,22 @@
 
 namespace fa4::tile {
 
-/// What depends on what in one iteration of a kernel, across roles. The nodes
-/// are the operations directly in the body of a loop (`scf.for`) of a role.
-/// Iteration i of one loop goes with iteration i of each loop that it
-/// exchanges values with.
+/// The dependences between the operations of one iteration of a kernel, across
+/// roles. The nodes are the operations directly in the body of a loop
+/// (`scf.for`) of a role. Iteration i of one loop goes with iteration i of each
+/// loop that it exchanges values with.
 ///
-/// A commit and a wait of a channel belong together when they have the same
-/// number in the channel's order. With n of each an iteration, the m-th commit
-/// of iteration i has number `initial` + commits before the loop + i n + m,
-/// and waits are counted alike; so each wait has its commit, some iterations
-/// earlier (its distance), the same for all iterations.
+/// A commit and a wait of a channel belong together if they have the same
+/// number in the channel's order. Each iteration has n commits and n waits. The
+/// m-th commit of iteration i has the number `initial` + commits before the
+/// loop + i n + m; waits are numbered alike. So each wait belongs to a commit a
+/// fixed number of iterations earlier (its distance).
 class RoleGraph {
 public:
   explicit RoleGraph(KernelOp kernel);
 
-  /// Returns the commit of the same iteration from which `wait` gets its value:
-  /// one or none.
+  /// Returns the commit of the same iteration from which `wait` gets its value,
+  /// or nothing if the commit is in an earlier iteration.
   llvm::ArrayRef<CommitOp> commitsOf(WaitOp wait) const;
   /// Returns the waits of all consumers that get the value of `commit` in the
   /// same iteration.
@@ -40,12 +40,12 @@ public:
   /// condition; null if there is none.
   ChannelOp irregularChannel(mlir::scf::ForOp loop) const;
 
-  /// For each operation of the body of `loop` that the result of a round trip
-  /// through other roles reaches in the same iteration, the greatest number of
-  /// such trips on one path. In other roles an operation also depends on the
-  /// waits and acquires before it, as the role stops there. Null-op keys do
-  /// not occur; an operation without a round trip has no entry. Fails when the
-  /// operations of one iteration depend on each other in a circle.
+  /// Maps operations in the body of `loop` to numbers of round trips. A round
+  /// trip goes through other roles and comes back in the same iteration; an
+  /// operation has the largest number of them on one path to it. Operations
+  /// without a round trip have no entry. In other roles, an operation also
+  /// depends on the waits and acquires before it, because the role stops there.
+  /// Fails if operations of one iteration depend on each other in a circle.
   llvm::FailureOr<llvm::DenseMap<mlir::Operation *, unsigned>>
   roundTrips(mlir::scf::ForOp loop) const;
 

@@ -6,13 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Softmax takes exponentials of scores relative to a value of their row that is
-// at least the largest score, or less by a few powers of two. Passes rely on
-// that: no exponential overflows, a polynomial needs no check of its operand's
-// upper end, and a row whose maximum is -inf has summed nothing. The functions
-// here prove it from the operations; a program that takes exponentials of
-// something else, say of scores relative to the maximum of another tile, gets
-// no proof.
+// Softmax takes exponentials of scores relative to a reference value of their
+// row. The reference is at least the largest score, or less by a few powers of
+// two. Passes rely on that: no exponential overflows, a polynomial needs no
+// check of its operand's upper end, and a row whose maximum is -inf has summed
+// nothing. The functions here prove it from the operations. A program with
+// another reference, such as the maximum of another tile, gets no proof.
 //
 // Worked example, with c = 0.18 and a threshold of 8:
 //
@@ -38,14 +37,14 @@ namespace fa4::tile {
 /// Returns the element of a constant float vector whose elements are all equal.
 std::optional<llvm::APFloat> getSplat(mlir::Value value);
 
-/// The vector of values, one a row, that is broadcast along the rows of
-/// `matrix`; null if `matrix` is no such broadcast.
+/// Returns the vector of one value for each row that is broadcast along the
+/// rows of `matrix`. Returns null if `matrix` is no such broadcast.
 mlir::Value getRowFactors(mlir::Value matrix);
 
-/// scale * scores - referenceScale * reference + offset, with positive scales.
-/// `scores` are a tile or one value a row, `reference` is one value a row.
-/// All of it may be multiplied by a number of each row from 0 to 1, which
-/// brings very large ones into range (`isScaledDown`).
+/// The form scale * scores - referenceScale * reference + offset, with positive
+/// scales. `scores` are a tile or one value for each row; `reference` is one
+/// value for each row. If `isScaledDown`, all of it is multiplied by a number
+/// from 0 to 1 for each row, which brings very large scores into range.
 struct RowExponent {
   mlir::Value scores;
   double scale;
@@ -55,17 +54,18 @@ struct RowExponent {
   bool isScaledDown = false;
 };
 
-/// Finds that form of `value` through sums, differences and products with
-/// constants; nothing if `value` has another one.
+/// Finds this form of `value` through sums, differences and products with
+/// constants. Returns nothing if `value` has another form.
 std::optional<RowExponent> matchRowExponent(mlir::Value value);
 
-/// The least d for which reference >= factor * s - d is known for each score s
-/// of a row that is not NaN; nothing if no d is known. `factor` is positive.
+/// Returns the least known d with reference >= factor * s - d for each score s
+/// of a row that is not NaN. Returns nothing if no d is known. `factor` is
+/// positive.
 std::optional<double> getSlack(mlir::Value reference, mlir::Value scores,
                                double factor);
 
-/// What the elements of `exponent` that are not NaN are known not to exceed;
-/// nothing if no bound is known.
+/// Returns a number that no element of `exponent` exceeds, apart from NaN.
+/// Returns nothing if no bound is known.
 std::optional<double> getExponentBound(mlir::Value exponent);
 
 } // namespace fa4::tile

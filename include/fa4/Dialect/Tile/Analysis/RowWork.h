@@ -24,25 +24,25 @@ llvm::SmallVector<mlir::Operation *> collectTileExponentials(KernelOp kernel);
 /// Returns the cycles that the tensor cores take for an MMA of one CTA.
 uint64_t countMmaCycles(MmaOp op, const fa4::TargetDescription &target);
 
-/// What one iteration of the kernel's roles takes around `exp`, which is one of
-/// `tiles` exponentials of a kernel: what its own role does for the tile, its
-/// part of what other roles do, the MMAs of all of them, and the dependence
-/// cycle from the exponential through the MMAs that consume it and make its
-/// tile.
+/// Counts the work of one iteration of the kernel's roles around `exp`, which
+/// is one of `tiles` exponentials of a kernel: the work of its own role on the
+/// tile, its share of the other roles' work, the MMAs of all tiles, and the
+/// dependence cycle from the exponential through the MMAs that consume it and
+/// make its tile.
 ///
-/// All exponentials count as the special function unit's, those of `tile.exp2`
-/// too: what the polynomial costs is computeExpBounds' to add.
+/// All exponentials count for the special function unit, also those of
+/// `tile.exp2`: computeExpBounds adds the cost of the polynomial.
 ///
-/// Counts operations in loops. Of the branches of an `scf.if` the one with less
-/// work is taken to be the usual one: masks are for a few blocks only; so are
-/// rescalings of accumulators.
+/// Counts operations in loops. For an `scf.if`, the branch with less work is
+/// counted as the usual one, because masks concern only a few blocks, and
+/// accumulators are rarely rescaled.
 RowWork countRowWork(mlir::Operation *exp, unsigned tiles,
                      const fa4::TargetDescription &target);
 
-/// Returns what bounds an iteration of the kernel's loops around its
-/// exponentials: cycles on each unit, with all exponentials on the special
-/// function unit and as they are distributed in the IR. None for a kernel that
-/// has no roles or no such exponentials.
+/// Returns the bounds of an iteration of the kernel's loops around its
+/// exponentials: cycles on each unit, once with all exponentials on the special
+/// function unit and once as they are distributed in the IR. Returns nothing
+/// for a kernel without roles or without such exponentials.
 std::optional<ExpSplit> computeRoofline(KernelOp kernel);
 
 /// Prints the roofline of a kernel, if it has one.

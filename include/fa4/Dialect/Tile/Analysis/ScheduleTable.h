@@ -13,15 +13,14 @@
 
 namespace fa4::tile {
 
-/// Prints what each role of the kernel does, one line for each operation on
-/// a channel, MMA, load or store, in order; and the stages of each channel. It
-/// is read off the IR, so that it says what the kernel does at any level with
-/// roles.
+/// Prints the operations of each role on channels, its MMAs, loads and stores,
+/// one line for each in program order; and the stages of each channel. The
+/// table is read off the IR, so it is right at any level with roles.
 ///
-/// The iteration of a line is that of the value: where the first loop of a role
-/// makes n passes, `i` is the pass, a value of which one has been waited
-/// for before the loop is that of `i+1` in it, and lines behind the loop
-/// count from `n`.
+/// A line gives the iteration of the value. In the first loop of a role, `i` is
+/// the pass. If a value has been waited for before the loop, the wait in the
+/// loop gets that of `i+1`. If the loop makes n passes, lines behind it count
+/// from `n`.
 void printSchedule(KernelOp kernel, llvm::raw_ostream &os);
 
 } // namespace fa4::tile

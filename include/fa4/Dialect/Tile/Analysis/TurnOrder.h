@@ -14,32 +14,31 @@
 // (3) those whose turn is earlier have been begun, or are begun by somebody who
 //     waits for nobody else.
 //
-// (1) and (2) are proven for all sizes, by linear arithmetic. Then the numbers
-// of the turns at a place are 0, 1, 2, ... in the order of one coordinate of
-// the work tile. (3) holds because this is the order in which work tiles are
-// worked on: of all that are not finished, the first one in this order waits
-// for nobody, if its CTA runs. That a CTA starts no later than those with
-// larger numbers (schedules `grid` and `lpt`), or that all CTAs of a launch run
-// at the same time (`static`) is assumed of the hardware. In which order it
-// hands out the work of others (`clc`) is not known, so that these kernels are
-// refused.
+// (1) and (2) are proven for all sizes, by linear arithmetic. The numbers of
+// the turns at a place are then 0, 1, 2, ... in the order of one coordinate of
+// the work tile. (3) holds because work tiles are worked on in this order: the
+// first unfinished tile in it waits for nobody, if its CTA runs. The proof
+// assumes of the hardware that a CTA starts no later than those with larger
+// numbers (schedules `grid` and `lpt`), or that all CTAs of a launch run at the
+// same time (`static`). With the schedule `clc` it is unknown in which order
+// the hardware hands out work, so such kernels are refused.
 //
-// Where turns go along the axis of a cluster, it is clusters that take them, by
-// their numbers along the axis, and all of this is about clusters: each CTA of
-// a cluster comes to places of its own, to which only CTAs come that have the
-// same number in their clusters. So none waits for another one of its cluster
-// at a turn, and those of the first cluster that is not finished wait for each
-// other only as the roles of one work tile do (ProtocolVerifier.h). A cluster
-// starts as a whole, no later than those with larger numbers.
+// If turns go along the axis of a cluster, clusters take them, by their numbers
+// along the axis. All of the above is then about clusters. Each CTA of a
+// cluster comes to places of its own, to which only CTAs with the same number
+// in their clusters come. So no CTA waits at a turn for another CTA of its
+// cluster. The CTAs of the first unfinished cluster wait for each other only as
+// the roles of one work tile do (ProtocolVerifier.h). A cluster starts as a
+// whole, no later than those with larger numbers.
 //
-// Of outputs whose sums have an order (tile.output = "ordered") it is proven,
-// too, that work tiles which add to one element do so in turns at one place,
-// and each of them once, so that the order of turns is that of the sums.
+// For outputs whose sums have an order (tile.output = "ordered") the proof
+// shows more: work tiles that add to one element do so in turns at one place,
+// and each adds once. The order of the turns is then the order of the sums.
 //
-// Assumed of sizes, as everywhere: LaunchLimits.h. A product of two sizes
-// counts elements of a tensor, and so does not wrap around; nor does one of a
-// constant and the number of heads that take turns in a loop, as the constant
-// is a size, too. Divisors are not 0.
+// The sizes are assumed to be within LaunchLimits.h, as everywhere. A product
+// of two sizes counts elements of a tensor, so it does not wrap around. Nor
+// does a product of a constant and the number of heads that take turns in a
+// loop, because that constant is a size, too. Divisors are not 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,14 +49,14 @@
 
 namespace fa4::tile {
 
-/// Proves that all turns of the kernel come, and order the sums of its ordered
-/// outputs. Emits an error on the tile.await_turn, or on the tile.reduce_add,
-/// of which this is not shown.
+/// Proves that all turns of the kernel come, and that they order the sums of
+/// its ordered outputs. Emits an error on a tile.await_turn or tile.reduce_add
+/// for which there is no proof.
 llvm::LogicalResult verifyTurns(KernelOp kernel);
 
-/// Whether the tensors that count the turns of the kernel have room for the
-/// parts of each, and for the CTAs of a cluster, which is a part of what
-/// verifyTurns proves. Emits an error where it understands less than that.
+/// Returns true if the tensors that count the turns of the kernel have room for
+/// the parts of each turn and for the CTAs of a cluster. This is a part of the
+/// proof of verifyTurns. Emits an error where not even that much is understood.
 bool haveRoomForTurns(KernelOp kernel);
 
 } // namespace fa4::tile

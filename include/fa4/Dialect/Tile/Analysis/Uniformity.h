@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An mbarrier counts the arrivals of all lanes of a role, so that all of them
-// have to come to each channel operation equally often. They do where the
-// loops and branches around it are decided by values that are the same in all
-// lanes: constants, arguments of the kernel, the work tile, induction
-// variables, and what is computed from these.
+// An mbarrier counts the arrivals of all lanes of a role, so all lanes have to
+// come to each channel operation equally often. They do if the loops and
+// branches around it are decided by values that are the same in all lanes:
+// constants, arguments of the kernel, the work tile, induction variables, and
+// values computed from these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,11 +26,11 @@ namespace fa4::tile {
 /// uniform.
 bool isUniform(mlir::Value value);
 
-/// Whether all lanes of a role do its operations on channels equally often, and
-/// these and asynchronous operations are in nothing but scf.for and scf.if; and
-/// whether all lanes of a warp come together to what a warp executes as a whole
-/// (accesses to tensor memory, tile.any).
-/// Otherwise an error on the loop, branch or other operation around one.
+/// Checks three things. All lanes of a role execute its channel operations
+/// equally often. These and asynchronous operations are in nothing but scf.for
+/// and scf.if. All lanes of a warp come together to operations that a warp
+/// executes as a whole (accesses to tensor memory, tile.any). Emits an error on
+/// the loop, branch or other operation around one that fails.
 mlir::LogicalResult verifyUniformity(RoleOp role);
 
 } // namespace fa4::tile

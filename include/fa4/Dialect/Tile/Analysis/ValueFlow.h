@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A value goes through loops and branches (what implements upstream's
-// RegionBranchOpInterface: initial values, region arguments, yielded values,
-// results) under other names. What reads or makes it is an operation at an end
-// of this way: every analysis that asks for a value's makers or readers asks
-// here, so that all of them see the same ways through a branch.
+// A value has other names behind loops and branches (operations with upstream's
+// RegionBranchOpInterface): initial values, region arguments, yielded values,
+// results. The operation that makes or reads the value stands at an end of this
+// way. Every analysis that asks for a value's makers or readers asks here, so
+// that all of them see the same ways through a branch.
 //
-// A caller chooses what else hands a value on:
+// A caller chooses which operations hand a value on, besides loops and
+// branches:
 //
 //   Views         slices and shape casts: their result is a part or another
 //                 view of the operand
@@ -20,8 +21,8 @@
 //                 place: its result is the same tile
 //   Channels      a committed value is what each wait for the channel gives
 //
-// The way says nothing about when: a value that a loop carries and the one that
-// it starts with are the same to it.
+// The way says nothing about time: the initial value of a loop and the value
+// that it carries are the same to it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +33,8 @@
 
 namespace fa4::tile {
 
-/// What hands a value on, beside loops and branches; a set of bits.
+/// The operations that hand a value on, besides loops and branches; a set of
+/// bits.
 enum class FlowThrough : unsigned {
   Regions = 0,
   Views = 1,
@@ -47,15 +49,16 @@ constexpr FlowThrough operator|(FlowThrough a, FlowThrough b) {
 /// operand.
 bool isView(mlir::Operation *op);
 
-/// Returns the values under whose name `use` hands its value on, in a fixed
-/// order: empty for a use that is an end.
+/// Returns the values that `use` hands its value on to, in a fixed order. Empty
+/// for a use that is an end.
 llvm::SmallVector<mlir::Value> getNextValues(mlir::OpOperand &use,
                                              FlowThrough through);
 
-/// Returns the values that `value` may be: what a loop starts with and yields,
-/// what the sides of a branch yield, the operand of a view, the accumulator of
-/// an MMA, what is committed to the channel of a wait. Empty for a value that
-/// an operation makes, for kernel arguments and induction variables.
+/// Returns the values of which `value` is another name: the initial and the
+/// yielded value of a loop, the values that branches yield, the operand of a
+/// view, the accumulator of an MMA, the values committed to the channel of a
+/// wait. Empty for a value that an operation makes, for kernel arguments and
+/// induction variables.
 llvm::SmallVector<mlir::Value> getPreviousValues(mlir::Value value,
                                                  FlowThrough through);
 
@@ -66,15 +69,16 @@ llvm::SmallVector<mlir::OpOperand *> getEnds(mlir::Value value,
                                              FlowThrough through);
 
 /// Returns the values from which `value` may come: results of the operations
-/// that make it, kernel arguments, induction variables. With Accumulators, an
-/// MMA makes its result, and those that made its accumulator do, too.
+/// that make it, kernel arguments, induction variables. With Accumulators, the
+/// makers of an MMA's accumulator count as makers of its result, besides the
+/// MMA.
 llvm::SmallVector<mlir::Value> getOrigins(mlir::Value value,
                                           FlowThrough through);
 
-/// Returns the value that the last pass of the loops has made where `value` is
-/// carried by loops: an initial value counts for nothing. Null if the loops
-/// only hand around what they have been given. A value that no loop carries is
-/// returned as it is.
+/// Returns the value that the last pass of the loops has made, for a value that
+/// loops carry. Initial values do not count. Returns null if the loops only
+/// hand around their initial values. Returns a value that no loop carries as it
+/// is.
 mlir::Value getLastMade(mlir::Value value);
 
 } // namespace fa4::tile

@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The same type, a vector of rank 1 or 2, stands for a tile that a role's
-// threads compute with and for a tile that the role only has the place of. The
-// home of a value tells them apart. It follows from the operation that makes
-// the value, from what uses it, and from what the role's kind is on the chip:
+// One type, a vector of rank 1 or 2, stands for two things: a tile that the
+// threads of a role compute with, and a tile of which the role only knows the
+// place. The home of a value tells them apart. It follows from the operation
+// that makes the value, from its uses, and from the kind of the role on the
+// chip:
 //
 // | value | home |
 // |---|---|

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which work tiles take longer than others, and which of them read the same
-// tensors: what one has to know to put them in an order.
+// Finds which work tiles take longer than others, and which of them read the
+// same tensors. Both decide in which order to work on them.
 //
 // The work of a tile is the passes of its loops. The analysis looks at how the
 // bounds of the loops depend on the coordinates of the work tile. With causal
@@ -40,9 +40,9 @@ struct WorkBalance {
   /// How the passes of the loops change along the axis; Constant if all work
   /// tiles take equally long.
   Trend trend = Trend::Constant;
-  /// The bytes that the loops of a work tile read, for each element of the
-  /// dimension `size`, and that all work tiles along `axis` have in common; 0
-  /// if they read different bytes, or do not run along one dimension.
+  /// The bytes that the loops of a work tile read and that all work tiles along
+  /// `axis` have in common, for each element of the dimension `size`. 0 if they
+  /// read different bytes, or if the loops run along several dimensions.
   int64_t sharedBytes = 0;
   llvm::StringRef size;
 };
