@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HandBack.h"
-#include "RingOrder.h"
+#include "fa4/Dialect/Tile/Analysis/RingOrder.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/STLExtras.h"
 

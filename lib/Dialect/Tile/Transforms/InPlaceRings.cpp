@@ -8,9 +8,9 @@
 
 #include "InPlaceRings.h"
 #include "HandBack.h"
-#include "RingOrder.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Dialect/Tile/Analysis/RingOrder.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"

@@ -10,6 +10,7 @@
 #include "TileSchedule.h"
 #include "TileWarpSpecialize.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Dialect/Tile/Analysis/RegisterDemand.h"
 #include "fa4/Dialect/Tile/Analysis/WorkBalance.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LaneLayout.h"
 #include "RoleBuilder.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Dialect/Tile/Analysis/LaneLayout.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReferenceAnalysis.h"
+#include "fa4/Dialect/Tile/Analysis/ReferenceAnalysis.h"
 #include "fa4/Dialect/Tile/Analysis/RowExponent.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"

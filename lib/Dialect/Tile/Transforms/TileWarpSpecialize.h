@@ -17,12 +17,6 @@ namespace fa4::tile {
 /// error on the operation that no role can execute.
 mlir::LogicalResult specializeWarps(KernelOp kernel);
 
-/// Returns the registers of tiles that a loop of the role, or a role without
-/// loops, must hold as a whole, although it reduces no row: it uses them again
-/// when it has waited for another tile. 0 for a role that reduces rows. Around
-/// loops, `tile-schedule` puts each computation directly before its use.
-unsigned registersAcrossWaits(RoleOp role);
-
 } // namespace fa4::tile
 
 #endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_TILEWARPSPECIALIZE_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReferenceAnalysis.h"
+#include "fa4/Dialect/Tile/Analysis/ReferenceAnalysis.h"
 #include "fa4/Dialect/Tile/Analysis/RowExponent.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RingOrder.h"
+#include "fa4/Dialect/Tile/Analysis/RingOrder.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"

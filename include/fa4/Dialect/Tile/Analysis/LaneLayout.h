@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_LANELAYOUT_H
-#define FA4_LIB_DIALECT_TILE_TRANSFORMS_LANELAYOUT_H
+#ifndef FA4_DIALECT_TILE_ANALYSIS_LANELAYOUT_H
+#define FA4_DIALECT_TILE_ANALYSIS_LANELAYOUT_H
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
 
@@ -55,4 +55,4 @@ private:
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_LANELAYOUT_H
+#endif // FA4_DIALECT_TILE_ANALYSIS_LANELAYOUT_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_RINGORDER_H
-#define FA4_LIB_DIALECT_TILE_TRANSFORMS_RINGORDER_H
+#ifndef FA4_DIALECT_TILE_ANALYSIS_RINGORDER_H
+#define FA4_DIALECT_TILE_ANALYSIS_RINGORDER_H
 
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "llvm/ADT/BitVector.h"
@@ -114,4 +114,4 @@ private:
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_RINGORDER_H
+#endif // FA4_DIALECT_TILE_ANALYSIS_RINGORDER_H

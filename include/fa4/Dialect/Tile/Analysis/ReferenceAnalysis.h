@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_REFERENCEANALYSIS_H
-#define FA4_LIB_DIALECT_TILE_TRANSFORMS_REFERENCEANALYSIS_H
+#ifndef FA4_DIALECT_TILE_ANALYSIS_REFERENCEANALYSIS_H
+#define FA4_DIALECT_TILE_ANALYSIS_REFERENCEANALYSIS_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Operation.h"
@@ -94,4 +94,4 @@ private:
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_REFERENCEANALYSIS_H
+#endif // FA4_DIALECT_TILE_ANALYSIS_REFERENCEANALYSIS_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_ROWPRESSURE_H
-#define FA4_LIB_DIALECT_TILE_TRANSFORMS_ROWPRESSURE_H
+#ifndef FA4_DIALECT_TILE_ANALYSIS_ROWPRESSURE_H
+#define FA4_DIALECT_TILE_ANALYSIS_ROWPRESSURE_H
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
 
@@ -35,4 +35,4 @@ RowPressure findRowPressure(RoleOp role);
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_ROWPRESSURE_H
+#endif // FA4_DIALECT_TILE_ANALYSIS_ROWPRESSURE_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowPressure.h"
+#include "fa4/Dialect/Tile/Analysis/RowPressure.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

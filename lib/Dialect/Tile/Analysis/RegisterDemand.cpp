@@ -1,0 +1,228 @@
+//===- RegisterDemand.cpp - registers that roles need ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Dialect/Tile/Analysis/RegisterDemand.h"
+#include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
+#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include <map>
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::tile;
+
+/// Returns the number of 32-bit registers for a thread's part of the tile.
+/// Indices have 32 bits; conditions are bits of a mask.
+static unsigned registersOf(Value value, RoleOp role) {
+  auto type = dyn_cast<VectorType>(value.getType());
+  if (!type)
+    return 1;
+  const ValueLayout *layout = role.getLayout(type);
+  if (type.getRank() == 1 || !layout)
+    layout = role.getLayout();
+  if (type.getRank() == 1)
+    return layout->getRowsPerThread();
+  unsigned bits =
+      type.getElementType().isIndex() ? 32 : type.getElementTypeBitWidth();
+  return llvm::divideCeil(layout->getNumElements(type.getDimSize(1)) * bits,
+                          32);
+}
+
+/// Returns true if the value occupies a register for each column. A splat needs
+/// none, and a row value that is broadcast along the row needs one; column
+/// values that are broadcast over the rows need as many as there are columns.
+static bool isHeld(Value value) {
+  Operation *def = value.getDefiningOp();
+  if (!def || !isa<VectorType>(value.getType()) ||
+      isa<vector::ShapeCastOp, vector::StepOp>(def) ||
+      matchPattern(def, m_Constant()))
+    return false;
+  auto broadcast = dyn_cast<vector::BroadcastOp>(def);
+  if (!broadcast)
+    return true;
+  auto source = dyn_cast<VectorType>(broadcast.getSourceType());
+  return source && source.getShape().back() != 1 &&
+         !broadcast.getSource().getDefiningOp<vector::StepOp>();
+}
+
+/// The registers of a row that is worked on in fragments, because no reduction
+/// needs all of it at once: two fragments of 32 columns in flight. Roles that
+/// hold whole rows need more registers where they go on from tile to tile; the
+/// others then make do with fragments of half the size (see tile-unroll), and a
+/// few registers more for the state of the next tile.
+static unsigned streamedRegisters(RoleOp role) {
+  bool isPersistent = role->getParentOfType<KernelOp>().isPersistent();
+  return isPersistent ? 48 : 64;
+}
+
+/// Returns the largest number of registers that the tile values of a block
+/// occupy at once. A result may take the place of an operand that dies, as in
+/// elementwise work.
+static unsigned peakRegisters(Block &block, RoleOp role) {
+  llvm::DenseMap<Operation *, SmallVector<Value>> dying;
+  for (Operation &op : block)
+    for (Value result : op.getResults()) {
+      if (!isHeld(result))
+        continue;
+      Operation *last = getLastUser(result, block);
+      dying[last ? last : &op].push_back(result);
+    }
+  unsigned live = 0, peak = 0;
+  for (Operation &op : block) {
+    unsigned inner = 0, results = 0;
+    for (Region &region : op.getRegions())
+      for (Block &nested : region)
+        inner = std::max(inner, peakRegisters(nested, role));
+    for (Value result : op.getResults())
+      results += isHeld(result) ? registersOf(result, role) : 0;
+    SmallVector<Value> unused;
+    for (Value value : dying[&op])
+      if (value.getDefiningOp() == &op)
+        unused.push_back(value);
+      else
+        live -= registersOf(value, role);
+    peak = std::max(peak, live + std::max(inner, results));
+    live += results;
+    for (Value value : unused)
+      live -= registersOf(value, role);
+  }
+  return peak;
+}
+
+/// Returns the number of matrices in shared memory that the MMAs of the role's
+/// loops read, counted once for each instruction: an instruction addresses the
+/// part of a matrix that it reads by a descriptor of its own.
+static unsigned countDescriptors(RoleOp role, const TargetDescription &target) {
+  unsigned count = 0;
+  role.walk([&](MmaOp mma) {
+    if (!mma->getParentOfType<scf::ForOp>())
+      return;
+    int64_t bytes =
+        mma.getK() * mma.getA().getType().getElementTypeBitWidth() / 8;
+    count += llvm::divideCeil(bytes, target.mma.kBytes) *
+             (liesInTensorMemory(mma.getA()) ? 1 : 2);
+  });
+  return count;
+}
+
+static bool reducesRows(RoleOp role) {
+  return role
+      .walk([](Operation *op) {
+        return isa<vector::MultiDimReductionOp, vector::ReductionOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+unsigned fa4::tile::registersAcrossWaits(RoleOp role) {
+  unsigned most = 0;
+  if (reducesRows(role))
+    return most;
+  bool hasLoop = role.walk([](scf::ForOp) { return WalkResult::interrupt(); })
+                     .wasInterrupted();
+  role.walk([&](WaitOp wait) {
+    Block *block = wait->getBlock();
+    if ((hasLoop && !isa<scf::ForOp>(block->getParentOp())) ||
+        !wait.getValue() ||
+        cast<VectorType>(wait.getValue().getType()).getRank() != 2)
+      return;
+    unsigned held = 0;
+    for (Operation &op : *block) {
+      if (&op == wait)
+        break;
+      // Column values lie in shared memory until they are used.
+      if (isa<vector::BroadcastOp>(op))
+        continue;
+      for (Value result : op.getResults())
+        if (Operation *last = getLastUser(result, *block);
+            last && wait->isBeforeInBlock(last) && isHeld(result))
+          held += registersOf(result, role);
+    }
+    most = std::max(most, held);
+  });
+  return most;
+}
+
+/// Returns the registers that a role needs, and its weight, which is the number
+/// of elementwise operations on its rows. A row that is reduced is held as a
+/// whole, beside the values to which it is converted.
+static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
+  RoleDemand demand{static_cast<unsigned>(role.getNumWarps()), 0, 0};
+  if (role.runsOnOneThread()) {
+    unsigned descriptors = countDescriptors(role, target);
+    demand.wantedRegisters = kRegisterSlack + role.getFacts().stateRegisters +
+                             descriptors -
+                             std::min(descriptors, kUniformDescriptors);
+    return demand;
+  }
+  unsigned row = 0, copied = 0;
+  role.walk([&](Operation *op) {
+    if (auto copy = dyn_cast<CopyOp>(op))
+      copied = std::max(copied, registersOf(copy.getResult(), role));
+    for (Value result : op->getResults())
+      row = std::max(row, registersOf(result, role));
+    if (op->getNumResults() == 1 && !isa<vector::BroadcastOp>(op))
+      demand.weight += registersOf(op->getResult(0), role);
+  });
+  unsigned peak = peakRegisters(role.getBody().front(), role);
+  peak = reducesRows(role) ? std::max(peak, row + row / 2)
+                           : std::min(peak, streamedRegisters(role) +
+                                                registersAcrossWaits(role));
+  // A copy holds the whole row, so that its buffer can be released, beside a
+  // fragment that is converted.
+  if (copied != 0)
+    peak = std::max(peak, copied + streamedRegisters(role) / 2);
+  demand.wantedRegisters =
+      std::min(peak + kRegisterSlack, target.maxRegistersPerThread);
+  return demand;
+}
+
+/// Levels the demands of roles that do the same for different rows, so that a
+/// difference of a few operations does not cost a third role its registers.
+static void levelDemands(ArrayRef<RoleOp> roles,
+                         MutableArrayRef<RoleDemand> demands) {
+  // Roles that do the same have the same numbers of waits, commits and
+  // reductions.
+  std::map<std::array<unsigned, 3>, SmallVector<RoleDemand *>> alike;
+  for (auto [i, demand] : llvm::enumerate(demands)) {
+    RoleOp role = roles[i];
+    if (role.runsOnOneThread())
+      continue;
+    std::array<unsigned, 3> counts = {0, 0, 0};
+    role.walk([&](Operation *op) {
+      counts[0] += isa<WaitOp>(op);
+      counts[1] += isa<CommitOp>(op);
+      counts[2] += isa<vector::MultiDimReductionOp, vector::ReductionOp>(op);
+    });
+    alike[counts].push_back(&demand);
+  }
+  for (auto &[counts, group] : alike) {
+    unsigned wanted = 0, weight = 0;
+    for (RoleDemand *demand : group) {
+      wanted = std::max(wanted, demand->wantedRegisters);
+      weight = std::max(weight, demand->weight);
+    }
+    for (RoleDemand *demand : group) {
+      demand->wantedRegisters = wanted;
+      demand->weight = weight;
+    }
+  }
+}
+
+SmallVector<RoleDemand>
+fa4::tile::findRegisterDemands(ArrayRef<RoleOp> roles,
+                               const TargetDescription &target) {
+  SmallVector<RoleDemand> demands;
+  for (RoleOp role : roles)
+    demands.push_back(demandOf(role, target));
+  levelDemands(roles, demands);
+  return demands;
+}
