@@ -144,8 +144,9 @@ void LaneLayouts::Inference::visit(Operation *op) {
       });
 }
 
-/// Whether a matrix has rows that the threads hold, or one for all of them. A
-/// folded one has halves, which may be a dimension of their own.
+/// Returns true if the threads can hold the matrix: it has the rows that they
+/// hold together, or one row for all of them. The halves of a folded matrix may
+/// be a dimension of their own.
 static bool isMatrixOf(RoleOp role, VectorType type) {
   if (type.isScalable() || type.getRank() > 3)
     return false;
@@ -183,7 +184,8 @@ FailureOr<LaneLayouts> LaneLayouts::infer(RoleOp role) {
   Inference inference{layouts};
   while (inference.changed && succeeded(inference.result)) {
     inference.changed = false;
-    // A layout reaches the operands of a chain as quickly as its results.
+    // A walk in each direction, so that a layout reaches the operands of a
+    // chain as quickly as its results.
     role.walk([&](Operation *op) { inference.visit(op); });
     role.walk<WalkOrder::PostOrder, ReverseIterator>(
         [&](Operation *op) { inference.visit(op); });

@@ -42,8 +42,8 @@ static std::optional<Dependence> make(Dependence::Kind kind, int degree) {
   return Dependence{kind, degree};
 }
 
-/// Returns true if a change of the reference leaves the value as it is: 0 is
-/// the same times any factor, and an infinity is the same plus any number.
+/// Returns true if a change of the reference leaves the value as it is: 0 times
+/// any factor is 0, and an infinity plus any number is an infinity.
 static bool isFixedPoint(Value value, const Dependence &of) {
   std::optional<APFloat> splat = getSplat(value);
   return splat && ((of.kind == Dependence::Linear && splat->isZero()) ||
@@ -58,7 +58,7 @@ ReferenceAnalysis::Result ReferenceAnalysis::multiply(Value x, Value y) const {
     std::swap(x, y);
     std::swap(dx, dy);
   }
-  // Each factor that is not a Range gives the product's dependence.
+  // The dependence of a product is that of its factors other than a Range.
   if (dx->kind == Dependence::Range && dy)
     return dy;
   if (dx->kind == Dependence::Range)
@@ -91,7 +91,7 @@ ReferenceAnalysis::Result ReferenceAnalysis::add(std::optional<Dependence> x,
                                                  bool subtract) const {
   if (!x && !y)
     return Result(std::optional<Dependence>());
-  // An exponent that is brought into range: both of its terms are.
+  // Both terms of an exponent are brought into range by the same factor.
   if (x && y && x->kind == Dependence::Range && isLog(*y))
     return add(std::nullopt, y, xValue, yValue, subtract);
   Dependence::Kind kind = x ? x->kind : y->kind;
@@ -126,14 +126,15 @@ ReferenceAnalysis::Result ReferenceAnalysis::merge(Value x, Value y) const {
   return dx ? dx : dy;
 }
 
-/// Whether row r of the result is made of row r of the operand: each row has a
-/// reference of its own.
+/// Returns true if row r of the result is made of row r of the operand. Each
+/// row has its own reference, so other operations lose it.
 static bool keepsRows(Operation *op) {
   auto from = dyn_cast<VectorType>(op->getOperand(0).getType());
   auto to = dyn_cast<VectorType>(op->getResult(0).getType());
   if (!from || !to || from.getDimSize(0) != to.getDimSize(0))
     return false;
-  // A vector is broadcast along its own dimension: that becomes the columns.
+  // A broadcast vector becomes the columns of the result, so a change of rank
+  // mixes rows.
   return isa<vector::ShapeCastOp>(op) || from.getRank() == to.getRank();
 }
 
@@ -147,9 +148,9 @@ ReferenceAnalysis::Result ReferenceAnalysis::select(Value condition, Value x,
   return get(x);
 }
 
-/// The least bound of a Magnitude in units of exponents. References differ by
-/// less than 2^7, the largest threshold of tile-lazy-rescale, which is no more
-/// than a rounding of so large a number in the types that scores come from.
+/// The least bound of a Magnitude, in units of exponents. References differ by
+/// less than 2^7, the largest threshold of tile-lazy-rescale. Beside so large a
+/// bound, that is no more than a rounding in the types that scores come from.
 static constexpr double kLeastBound = 0x1p20;
 
 bool ReferenceAnalysis::isLarge(const APFloat &bound) const {
@@ -157,7 +158,8 @@ bool ReferenceAnalysis::isLarge(const APFloat &bound) const {
          kLeastBound;
 }
 
-/// The smaller or larger of a Range and a constant of at most 1.
+/// Returns the dependence of the smaller or larger of a Range and a constant of
+/// at most 1.
 ReferenceAnalysis::Result ReferenceAnalysis::limit(Value x, Value y) const {
   std::optional<Dependence> range = get(x) ? get(x) : get(y);
   std::optional<APFloat> constant = getSplat(get(x) ? y : x);
@@ -195,7 +197,7 @@ ReferenceAnalysis::Result ReferenceAnalysis::divide(Value xValue,
   return make(Dependence::Linear, (x ? x->degree : 0) - (y ? y->degree : 0));
 }
 
-/// The sum of each row.
+/// Returns the dependence of the sum of each row.
 ReferenceAnalysis::Result
 ReferenceAnalysis::reduce(vector::MultiDimReductionOp op) const {
   std::optional<Dependence> x = get(op.getSource());
@@ -206,8 +208,9 @@ ReferenceAnalysis::reduce(vector::MultiDimReductionOp op) const {
   return add(x, get(op.getAcc()), Value(), op.getAcc(), /*subtract=*/false);
 }
 
-/// A product along the rows of A, or with rows of B, adds up rows that have
-/// different references.
+/// No reference survives an MMA that sums over rows: if A is transposed, or if
+/// B has a reference, the terms of one sum are relative to different row
+/// maxima.
 ReferenceAnalysis::Result ReferenceAnalysis::accumulate(MmaOp op) const {
   if (get(op.getB()) || (get(op.getA()) && op.getTransposeA()))
     return std::nullopt;
@@ -267,7 +270,8 @@ ReferenceAnalysis::Result ReferenceAnalysis::combine(Operation *op) const {
       })
       .Case<arith::MinimumFOp, arith::MaximumFOp>(
           [&](auto) { return limit(operand(0), operand(1)); })
-      // Bits of a Range: where it is 1, it keeps its exponent's field.
+      // A Range may lose some bits: where it is 1, it keeps its exponent's
+      // field.
       .Case<arith::BitcastOp, arith::AndIOp>([&](auto) -> Case {
         std::optional<Dependence> x = get(operand(0));
         return x && x->kind == Dependence::Range ? x : Case();

@@ -121,7 +121,7 @@ RingOrder::join(std::optional<State> a, const std::optional<State> &b) const {
   return a;
 }
 
-/// A successful acquire of a guest's next value shows that the last one has
+/// A successful acquire of a guest's next value shows that the last value has
 /// been read.
 bool RingOrder::acquire(const Guest &guest, State &state) {
   if (state.test(*guest.isAcquired))
@@ -166,7 +166,8 @@ bool RingOrder::write(Operation *op, State &state) {
   return true;
 }
 
-/// Each value must be read, or waited for, exactly once for each write of its
+/// Clears the bits of values that the role reads or waits for. Returns false if
+/// one is not set: each value must be read exactly once for each write of its
 /// accumulator.
 bool RingOrder::clear(const Members &members, State &state) const {
   for (unsigned member : members) {

@@ -14,11 +14,11 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// A thread has seven predicates: of the conditions of a fragment's columns,
-/// some are in registers for a while.
+/// The registers of a condition in each column. A thread has only seven
+/// predicates, so some conditions are in registers for a while.
 static constexpr double kRegistersOfCondition = 0.3;
 
-/// The registers of a column.
+/// Returns the registers that one column of the row takes.
 static double registersOfColumn(Value row) {
   Type type = cast<VectorType>(row.getType()).getElementType();
   if (type.isIndex())
@@ -57,7 +57,7 @@ private:
   }
 
   Block &block;
-  /// How many waits stand in front of each operation.
+  /// The number of waits in front of each operation.
   DenseMap<Operation *, unsigned> waitsBefore;
   double held = 0, perColumn = 0;
 };

@@ -14,23 +14,25 @@
 
 namespace fa4::tile {
 
-/// Returns true if `op` takes or gives integers, indices or conditions.
-/// LLVM's NVPTX back end has vectors of two i32, but splits each operation on
-/// them later, in a time that is quadratic in the length of a chain.
+/// Returns true if `op` takes or gives integers, indices or conditions. Such
+/// operations are emitted for each column, not on vectors of two: LLVM's NVPTX
+/// back end splits vectors of two i32 late, in a time that is quadratic in the
+/// length of a chain.
 bool isPerColumn(mlir::Operation *op);
 
-/// Returns true if the role computes integers by more than sums for each column
-/// of a row that are the same in all of its threads: those of key positions in
-/// a mask_mod, for example. ptxas keeps them in registers of their own, of
-/// which there are 63.
+/// Returns true if the role computes uniform integers by more than sums.
+/// Uniform means: for each column of a row, but the same in all threads of the
+/// role, as key positions in a mask_mod are. ptxas keeps such integers in
+/// uniform registers, of which there are 63.
 bool hasUniformIntegers(RoleOp role);
 
-/// Which rows of a role are computed from positions. The IR that is asked about
-/// must not change: answers are kept.
+/// Decides which rows of a role are computed from positions. Answers are kept,
+/// so the IR must not change.
 class ColumnIntegers {
 public:
-  /// Returns true for integers, conditions and what is converted from them that
-  /// are computed without anything that is read, from positions for example.
+  /// Returns true for integers, conditions and values converted from them, if
+  /// they are computed without any value that the role reads: from positions,
+  /// for example.
   bool isOfPositions(mlir::Value row);
 
 private:

@@ -43,24 +43,25 @@ fa4::tile::findHandBacks(const ChannelUses &host, const ChannelUses &guest) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What another role needs of the issuing role once for each value of the
-/// host: a commit, or a release.
+/// A commit or release of the issuing role that another role needs once for
+/// each value of the host.
 struct Need {
   ChannelOp channel;
   bool isRelease;
-  /// By how many the role may be behind the host's commits when it waits for
-  /// the host.
+  /// The role may be so many commits of the host ahead of this need when it
+  /// waits for the host.
   int64_t lag;
 };
 
-/// Counts, along the issuing role, by how many commits of the host it is ahead
-/// of each need.
+/// Follows the issuing role, and counts by how many commits of the host it is
+/// ahead of each need.
 class LagCounter {
 public:
   LagCounter(ChannelOp host, ArrayRef<Need> needs, ArrayRef<Operation *> waits)
       : host(host), needs(needs), waits(waits) {}
 
-  /// Returns true if none lags too far at any of the waits.
+  /// Returns true if the role is not too far ahead of any need at any of the
+  /// waits.
   bool holdsIn(RoleOp role) {
     return run(role.getBody().front(), Lags(needs.size(), 0)).has_value();
   }
@@ -96,7 +97,7 @@ std::optional<LagCounter::Lags> LagCounter::run(Operation &op, Lags lags) {
                      : run(branch.getElseRegion().front(), lags);
     return then == other ? then : std::nullopt;
   }
-  // After a loop, lags are what they were before, for any number of passes.
+  // Any number of passes must leave the lags as they were before the loop.
   for (Region &region : op.getRegions())
     for (Block &block : region)
       if (run(block, lags) != lags)
@@ -125,8 +126,8 @@ static bool comesBehind(ArrayRef<Op> ops, const ChannelUses &host) {
          });
 }
 
-/// Returns true if `role` releases the channel where it has done all of a work
-/// tile: what needs it belongs to the next one.
+/// Returns true if `role` releases the channel behind all other work on a work
+/// tile. A wait for such a release belongs to the next work tile.
 static bool isReleasedAtEnd(const ChannelUses &uses, RoleOp role,
                             ArrayRef<Operation *> waits) {
   return llvm::all_of(uses.releases, [&](ReleaseOp release) {
@@ -140,9 +141,9 @@ static bool isReleasedAtEnd(const ChannelUses &uses, RoleOp role,
   });
 }
 
-/// Collects what the consumer of the host, and the roles for which it waits,
-/// need of `role`. A wait or an acquire that the lanes reach behind the wait
-/// for the host is one of the value before.
+/// Collects the commits and releases of `role` that the host's consumer needs,
+/// or a role for which the consumer waits. A wait or acquire behind the lanes'
+/// wait for the host belongs to the value before.
 static SmallVector<Need> collectNeeds(RoleOp role, const ChannelUses &host,
                                       ArrayRef<Operation *> waits,
                                       const UsesMap &all) {

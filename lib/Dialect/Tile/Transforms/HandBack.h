@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 // In a ring in tensor memory, the lanes write parts over the first columns of
-// an accumulator (the host) that they have read, and the role that issues MMAs
-// gets its columns back with the parts. Here the lanes say earlier that they
-// have read the host: they read all of it first, and commit to a channel
-// in its place. Columns that no part needs are the issuing role's from then on.
+// an accumulator (the host) that they have read. The role that issues MMAs gets
+// the columns back only with the parts. This rewriting lets it have them
+// earlier: the lanes read all of the host first, and say so by a commit to a
+// channel in the host's place. From then on, the columns that no part needs
+// belong to the issuing role.
 
 #ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_HANDBACK_H
 #define FA4_LIB_DIALECT_TILE_TRANSFORMS_HANDBACK_H
@@ -22,22 +23,22 @@ namespace fa4::tile {
 
 using UsesMap = llvm::MapVector<ChannelOp, ChannelUses>;
 
-/// Returns the operations of the issuing role in front of which it has to wait
-/// for the host, one for each value: the first one behind its write that
-/// writes the guest or the next value of the host. Nothing if that is not in
-/// the same block.
+/// Returns the operations in front of which the issuing role has to wait for
+/// the host, one for each value of the host. It is the first operation behind
+/// the write of the host that writes the guest or the next value of the host.
+/// Returns nothing if this operation is in another block.
 std::optional<llvm::SmallVector<mlir::Operation *>>
 findHandBacks(const ChannelUses &host, const ChannelUses &guest);
 
-/// Returns true if lanes come to read the host without anything that `role`
-/// does behind these waits: whatever they, and the roles that they wait for,
-/// need of the role until then, it has issued before.
+/// Returns true if lanes can read the host without anything that `role` does
+/// behind `waits`: the role has issued before whatever the lanes, and the roles
+/// for which they wait, need until then.
 bool handsBackWithout(RoleOp role, const ChannelUses &host,
                       llvm::ArrayRef<mlir::Operation *> waits,
                       const UsesMap &all);
 
-/// Lets lanes hand the host back when they have read it, for which its producer
-/// waits in front of each of `waits`.
+/// Lets lanes hand the host back as soon as they have read it. The host's
+/// producer waits for that in front of each of `waits`.
 void handBack(const ChannelUses &host, llvm::ArrayRef<mlir::Operation *> waits);
 
 } // namespace fa4::tile

@@ -36,9 +36,9 @@ void fa4::tile::hoistAcquires(RoleOp role) {
   });
 }
 
-/// Returns the last read of the value that `release` gives back if the lanes
-/// have all of the value in registers from there on, but wait for another role
-/// before the release; null otherwise.
+/// Returns the last read of the value that `release` gives back, if lanes hold
+/// all of the value in registers from there on but wait for another role before
+/// the release. Returns null otherwise.
 static ReadOp findReadBeforeWaiting(ReleaseOp release) {
   Value channel = release.getChannel();
   ReadOp last;
@@ -48,7 +48,8 @@ static ReadOp findReadBeforeWaiting(ReleaseOp release) {
       return waits ? last : ReadOp();
     if (auto read = dyn_cast<ReadOp>(op);
         read && read.getChannel() == channel) {
-      // A value with one use is read as it is consumed (Unroller::lowerRead).
+      // A value with one use is read in pieces as it is used
+      // (Unroller::lowerRead), so lanes do not hold it.
       if (read->hasOneUse() || !isa<VectorType>(read.getValue().getType()))
         return nullptr;
       last = last ? last : read;

@@ -13,18 +13,18 @@
 
 namespace fa4::tile {
 
-/// Moves acquires of stages with one number a row to the front of their block,
-/// because a wait in the midst of arithmetic keeps ptxas from overlapping what
-/// is before and behind it. The stage has been free for long: who reads such a
-/// number releases it at once. Between two waits no other role can see which
-/// came first.
+/// Moves acquires of stages with one number for each row to the front of their
+/// block, because a wait in the midst of arithmetic keeps ptxas from
+/// overlapping the instructions before and behind it. The wait is short:
+/// readers release such a stage at once, so it has long been free. No other
+/// role can see which of two waits came first.
 void hoistAcquires(RoleOp role);
 
 /// Moves releases of values that lanes hold in registers in front of waits for
-/// other roles. In attention the MMAs of the next scores wait for the release
-/// of the last ones, and the lanes for the MMAs that read the last
-/// probabilities: with the release behind that wait, MMAs that could run at any
-/// time would wait for each other.
+/// other roles. In attention, the MMAs of the next scores wait for the release
+/// of the last scores, and the lanes wait for the MMAs that read the last
+/// probabilities. If the release came behind that wait, MMAs that could run at
+/// any time would wait for each other.
 void hoistReleases(RoleOp role);
 
 } // namespace fa4::tile

@@ -54,8 +54,8 @@ static bool dependsOn(Value value, Value source) {
 }
 
 /// Returns the wait for the accumulator from which the value of `commit` is
-/// computed, or null. The lanes must no longer need the accumulator's columns
-/// when they commit.
+/// computed. Returns null if there is none, or if the lanes still need the
+/// accumulator's columns when they commit.
 static WaitOp findSource(CommitOp commit, const ChannelUses &accumulator) {
   WaitOp source;
   Block *block = commit->getBlock();
@@ -112,8 +112,8 @@ static bool isAlone(const ChannelUses &uses, const UsesMap &all) {
          });
 }
 
-/// Returns true for such a channel if it goes from one role of MMAs to one role
-/// of lanes, or back.
+/// Returns true for a channel that is alone and leads from one role of MMAs to
+/// one role of lanes, or back.
 static bool isCandidate(const ChannelUses &uses, const UsesMap &all) {
   return isAlone(uses, all) && uses.consumers.size() == 1 &&
          RoleOp(uses.producers[0]).startsMmas() !=
@@ -140,9 +140,9 @@ static ChannelOp findAccumulator(const ChannelUses &part, const UsesMap &all) {
   return best;
 }
 
-/// Returns true if the channels of the place, and `early`, which would be
-/// acquired before each write of the host, fit into each other and the issuing
-/// role works on them in turns.
+/// Returns true if the issuing role works in turns on the channels of the
+/// place, and they fit into each other. `early` is a further channel, which
+/// would be acquired before each write of the host.
 static bool canTakeTurns(const Place &place, const UsesMap &all,
                          ChannelOp early = nullptr) {
   const ChannelUses &uses = all.find(place.host)->second;
@@ -228,8 +228,9 @@ static SmallVector<Place> getPlaces(KernelOp kernel, const UsesMap &all) {
   return places;
 }
 
-/// Returns a channel whose values `lanes` commit after they have read the
-/// host's, one for each, and for which the host's producer waits; or null.
+/// Returns a channel that shows when `lanes` have read the host: they commit
+/// one value to it behind each read of the host, and the host's producer waits
+/// for these values. Returns null if there is none.
 static ChannelOp findWitness(const ChannelUses &host, RoleOp lanes,
                              const UsesMap &all) {
   if (lanes.startsMmas())
@@ -243,9 +244,9 @@ static ChannelOp findWitness(const ChannelUses &host, RoleOp lanes,
   return nullptr;
 }
 
-/// Returns the places that a single channel has now and that other ones could
-/// use in turn with it: the issuing role learns from the values for which it
-/// waits when the channel's consumers have read it.
+/// Returns the buffers that other channels could share. A buffer qualifies if
+/// only one channel uses it now, and if the role that issues into it can tell,
+/// from a value it waits for anyway, that all consumers have read the last one.
 static SmallVector<Place> getOwnPlaces(const UsesMap &all) {
   SmallVector<Place> places;
   for (const auto &[channel, uses] : all) {
@@ -262,9 +263,9 @@ static SmallVector<Place> getOwnPlaces(const UsesMap &all) {
   return places;
 }
 
-/// Returns true if every execution of `release` in a work tile precedes every
-/// execution of `op` there. What comes of a work tile needs nothing that
-/// a role does for the next one.
+/// Returns true if each `release` precedes each `op` within the same work tile.
+/// Other work tiles do not matter: the release of a value never waits for work
+/// on the next tile.
 static bool comesFirstInTile(ReleaseOp release, Operation *op) {
   Block &block =
       KernelOp::getWorkBlock(release->getParentOfType<RoleOp>().getBody());
@@ -274,9 +275,9 @@ static bool comesFirstInTile(ReleaseOp release, Operation *op) {
 }
 
 /// Returns true if the consumers of `uses` release each value independently of
-/// what `role` does after its commit: neither they, nor the roles whose
-/// releases they wait for, wait for anything else before, in all work tiles or,
-/// if `inTile`, in the same one.
+/// what `role` does after its commit. Before the release, neither the consumers
+/// nor the roles whose releases they wait for may wait for anything else. This
+/// holds for all work tiles or, if `inTile`, within one.
 static bool releasesWithout(RoleOp role, const ChannelUses &uses,
                             const UsesMap &all, bool inTile = false) {
   llvm::SetVector<ChannelOp> needed;
@@ -286,7 +287,7 @@ static bool releasesWithout(RoleOp role, const ChannelUses &uses,
     for (RoleOp consumer : current.consumers) {
       if (consumer == role)
         return false;
-      // Only an operation that follows all releases cannot delay one.
+      // An operation behind all releases cannot delay one.
       auto isLater = [&](Operation *op) {
         return llvm::all_of(current.releases, [&](ReleaseOp release) {
           return inTile ? comesFirstInTile(release, op)
@@ -307,9 +308,9 @@ static bool releasesWithout(RoleOp role, const ChannelUses &uses,
   return true;
 }
 
-/// Returns true if the result `uses` of MMAs can be a guest of the place as far
-/// as its producer and its size are concerned. A guest may be larger than a
-/// host that is alone.
+/// Returns true if the producer and the size of the MMAs' result `uses` allow
+/// it to be a guest of the place. A guest may be larger than a host that is
+/// alone.
 static bool mayJoin(const ChannelUses &uses, const Place &place,
                     const UsesMap &all) {
   ChannelOp channel = uses.channel, host = place.host;
@@ -334,9 +335,10 @@ void fa4::tile::shareInTurn(KernelOp kernel) {
     }
 }
 
-/// Returns the place of an acquire of the guest `uses` that comes before the
-/// next write of the host: that write, where it is in front of the acquire in
-/// its block and behind the last write of the guest, else the acquire itself.
+/// Returns the operation before which the guest `uses` must be acquired, so
+/// that the acquire comes before the next write of the host. This is the write
+/// of the host if it stands in the same block between the last write of the
+/// guest and the acquire; otherwise it is the acquire itself.
 static Operation *placeBeforeHost(AcquireOp acquire, const ChannelUses &uses,
                                   ArrayRef<Operation *> hostWrites) {
   SmallVector<Operation *> ofGuest =
@@ -356,16 +358,17 @@ namespace {
 /// How a guest can lie beside the parts of a place.
 struct Beside {
   int64_t at;
-  /// In front of which the role waits until lanes have read the host.
+  /// In front of each of these, the role waits until lanes have read the host.
   SmallVector<Operation *> waits;
-  /// In front of which the role acquires the guest, as many as acquires.
+  /// In front of each of these, the role acquires the guest. There are as many
+  /// as the guest has acquires now.
   SmallVector<Operation *> acquires;
 };
 } // namespace
 
-/// Returns acquires of the role behind which the guest `uses` has been read:
-/// once a work tile, the role acquires another channel that the guest's
-/// consumer releases behind all of the guest's values.
+/// Returns acquires of the role behind which the guest `uses` has been read.
+/// Once a work tile, the role acquires another channel, which the guest's
+/// consumer releases behind all values of the guest.
 static SmallVector<Operation *> findDrains(const ChannelUses &uses,
                                            const UsesMap &all) {
   SmallVector<Operation *> drains;
@@ -393,8 +396,8 @@ static SmallVector<Operation *> findDrains(const ChannelUses &uses,
   return drains;
 }
 
-/// Returns how the guest `uses` can lie beside the parts of the place, behind
-/// their last column, or nothing if it cannot.
+/// Returns how the guest `uses` can lie behind the last column of the place's
+/// parts, or nothing if it cannot.
 static std::optional<Beside>
 findBeside(const Place &place, const ChannelUses &uses, const UsesMap &all) {
   const ChannelUses &host = all.find(place.host)->second;

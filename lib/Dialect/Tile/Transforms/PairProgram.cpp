@@ -55,16 +55,17 @@ private:
   RankDependence ranks;
   OpBuilder b;
   Location loc = UnknownLoc::get(kernel.getContext());
-  /// The coordinates along the axis of the work tile and of the first one of
-  /// its pair, the number of the pair, and that of the CTA in it.
+  /// The coordinate of the work tile along the axis, the coordinate of the
+  /// pair's first work tile, the number of the pair, and the number of the CTA
+  /// in it.
   Value coordinate, first, pair, rank;
-  /// Null until something depends on it.
+  /// True in a CTA that has a work tile. Null until something depends on it.
   Value isPresent;
-  /// What is zero in a CTA without a work tile.
+  /// Values that have been made zero in a CTA without a work tile.
   DenseSet<Value> checked;
-  /// The loads of what both CTAs sum over, by the load of one CTA, the
-  /// dimension of its tile that is summed over, and whether it is the A of the
-  /// sum.
+  /// The loads for sums over both CTAs. The key is the load of one CTA, the
+  /// dimension of its tile that is summed over, and whether the load is the A
+  /// of the sum.
   std::map<std::tuple<Operation *, unsigned, bool>, Value> sumLoads;
   /// The loads that sums no longer use.
   llvm::SetVector<LoadOp> replaced;
@@ -72,7 +73,8 @@ private:
 
 } // namespace
 
-/// The uses of a tile by rows, by columns and as a whole have a load each.
+/// Gives the uses of a tile by rows or by columns a load of their own, if the
+/// tile has other uses as well.
 void PairWriter::writeSplit(LoadOp load, int64_t dim,
                             ArrayRef<OpOperand *> uses) {
   if (!llvm::all_of(load.getTile().getUses(), [&](OpOperand &use) {
@@ -86,8 +88,8 @@ void PairWriter::writeSplit(LoadOp load, int64_t dim,
   load.setSplit(dim);
 }
 
-/// The quotient is a number of the pair, so that what is computed of it is
-/// the same in both CTAs.
+/// Computes the number of the pair by a division, because the quotient is the
+/// same in both CTAs, and so are values computed from it.
 void PairWriter::computeRank() {
   WorkTileOp nested;
   kernel.walk([&](Operation *op) {
@@ -100,7 +102,7 @@ void PairWriter::computeRank() {
     }
     return coordinate ? WalkResult::interrupt() : WalkResult::advance();
   });
-  // What is computed here is used outside of the region, too.
+  // The values that are computed here are used outside of the region, too.
   if (nested)
     nested->moveBefore(&kernel.getFunctionBody().front().front());
   b.setInsertionPointAfterValue(coordinate);
@@ -111,8 +113,7 @@ void PairWriter::computeRank() {
   rank = arith::SubIOp::create(b, loc, coordinate, first);
 }
 
-/// Computes a value again, as it is where the coordinate of the work tile is
-/// another one.
+/// Computes `value` again for the work tile whose coordinate is `other`.
 Value PairWriter::computeAt(Value other, Value value) {
   if (!ranks.differs(value))
     return value;
@@ -126,7 +127,7 @@ Value PairWriter::computeAt(Value other, Value value) {
       ->getResult(cast<OpResult>(value).getResultNumber());
 }
 
-/// The bound of a pair is the wider one of its CTAs.
+/// Replaces the bound by the wider one of the pair's two bounds.
 void PairWriter::writeBound(Operation *op) {
   b.setInsertionPoint(op);
   loc = op->getLoc();
@@ -142,8 +143,8 @@ void PairWriter::writeBound(Operation *op) {
   op->erase();
 }
 
-/// Loads the rows or columns that both CTAs sum over. Of the others, an A has
-/// those of this CTA's half of the result, and a B is split.
+/// Loads the rows or columns over which both CTAs sum. In the other dimension,
+/// an A has the part for this CTA's half of the result, and a B is split.
 Value PairWriter::loadForSum(LoadOp load, unsigned index, unsigned summedDim,
                              bool isA) {
   Value &loaded = sumLoads[{load, summedDim, isA}];
@@ -172,8 +173,8 @@ Value PairWriter::loadForSum(LoadOp load, unsigned index, unsigned summedDim,
   return loaded = all;
 }
 
-/// Whether the CTA has a work tile: if their number is odd, the last pair has a
-/// CTA without one.
+/// Returns true in a CTA that has a work tile. If the number of work tiles is
+/// odd, the last pair has a CTA without one.
 Value PairWriter::hasTile(const PairSum &sum) {
   if (isPresent)
     return isPresent;
@@ -189,8 +190,8 @@ Value PairWriter::hasTile(const PairSum &sum) {
                                            begin, size);
 }
 
-/// Hands over the half of A that the other CTA sums over. What a CTA without a
-/// work tile computes, nobody else uses.
+/// Hands the half of A over that the other CTA sums over. In a CTA without a
+/// work tile, A is made zero first.
 Value PairWriter::exchange(const PairSum &sum) {
   MmaOp mma = sum.mma;
   TypedValue<VectorType> a = mma.getA();
@@ -242,8 +243,8 @@ void PairWriter::writeSum(const PairSum &sum) {
   mma.erase();
 }
 
-/// Pairs take turns. Each CTA has its turns where they are counted for the
-/// first of the rows that it adds, as if a place were a row.
+/// Makes pairs take turns in place of CTAs. Each CTA counts its turns at the
+/// place of the first row that it adds, as if a place were a row.
 void PairWriter::writeTurn(AwaitTurnOp turn) {
   b.setInsertionPoint(turn);
   loc = turn.getLoc();
@@ -276,10 +277,10 @@ void PairWriter::run() {
     writeSum(sum);
   for (AwaitTurnOp turn : plan.turns)
     writeTurn(turn);
-  // Their operands depend on each other.
+  // Bounds come last, because their operands depend on each other.
   for (Operation *bound : bounds)
     writeBound(bound);
-  // What only the sums of a CTA alone have used.
+  // Loads that only the sums of a single CTA have used are no longer needed.
   for (LoadOp load : replaced)
     if (load->use_empty())
       load.erase();

@@ -13,11 +13,12 @@
 
 namespace fa4::tile {
 
-/// Writes the program of a work tile as that of a CTA of a pair: what each CTA
-/// loads of B, what it sums over both work tiles, and bounds of both.
+/// Rewrites the program of a work tile as the program of a CTA of a pair: each
+/// CTA loads half of B, or the operands of sums over both work tiles, and
+/// bounds become those of both.
 void writePairProgram(KernelOp kernel, const PairPlan &plan);
 
-/// Gives each CTA the bounds of its own work tile, where they might be wider.
+/// Gives each CTA the bounds of its own work tile where wider ones are allowed.
 void writeOwnBounds(KernelOp kernel);
 
 } // namespace fa4::tile

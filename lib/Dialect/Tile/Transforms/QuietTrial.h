@@ -15,9 +15,9 @@
 
 namespace fa4::tile {
 
-/// While it lives, what this thread reports in a context is dropped: a pass
-/// tries something, and why that is refused is nothing that a user can act on.
-/// Other threads report as before.
+/// While this object lives, diagnostics of this thread are dropped. A pass uses
+/// it to try something: a user can do nothing about the reason why a trial
+/// fails. Other threads report as before.
 class QuietTrial {
 public:
   explicit QuietTrial(mlir::MLIRContext *context)

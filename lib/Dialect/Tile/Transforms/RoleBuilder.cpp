@@ -39,9 +39,10 @@ struct Crossing {
   bool eachIteration = false;
   ChannelOp channel;
 
-  /// Whether the loop runs more than once in a role, with an accumulator that
-  /// each time begins anew. The role that gets the accumulator then owns the
-  /// buffer between two runs, and hands it over before it waits for it.
+  /// Returns true if the loop runs more than once in a role and its accumulator
+  /// begins anew each time. The role that gets the accumulator then owns the
+  /// buffer between two runs. It hands the buffer over before it waits for the
+  /// accumulator.
   bool beginsAnew() const {
     return eachIteration &&
            isa_and_nonnull<scf::ForOp, WorkOp>(scf::ForOp(loop)->getParentOp());
@@ -105,9 +106,9 @@ private:
   /// The number of the role that is being built.
   unsigned role = 0;
   bool oneThread = false;
-  /// The channel of the numbers of work tiles, where they are asked for.
+  /// The channel of the numbers of work tiles, in a kernel that asks for them.
   ChannelOp next;
-  /// The loop whose first pass is being built by itself.
+  /// The loop whose first pass is being built in front of it.
   scf::ForOp peeled;
   llvm::StringMap<unsigned> labels;
 };
@@ -138,7 +139,8 @@ LogicalResult RoleBuilder::addCrossing(Operation *user, Value value,
   return success();
 }
 
-/// What a role carries through a loop must have been its own before.
+/// Checks that a role which carries a value through a loop also made its
+/// initial value.
 LogicalResult RoleBuilder::checkInits(scf::ForOp loop) {
   for (auto [init, arg] :
        llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs())) {
@@ -179,8 +181,8 @@ LogicalResult RoleBuilder::findCrossings(Block &block) {
   return success();
 }
 
-/// A role waits for what the loop leaves of an accumulator that begins anew, so
-/// the loop must have left something.
+/// Checks that a loop whose accumulator begins anew makes at least one pass: a
+/// role waits for the accumulator behind the loop.
 LogicalResult RoleBuilder::checkNewBeginnings() {
   ExecutionCounts counts;
   for (Crossing &crossing : crossings)
@@ -203,7 +205,7 @@ Crossing *RoleBuilder::findHandOverTo(const Crossing &crossing) {
   return nullptr;
 }
 
-/// Returns the crossing by which the accumulator came that this crossing hands
+/// Returns the crossing that brought the accumulator which this crossing hands
 /// back. A role gets a carried accumulator in each iteration, multiplies it,
 /// and returns it to the MMA.
 Crossing *RoleBuilder::findHandOver(const Crossing &crossing) {
@@ -236,9 +238,9 @@ MemorySpace RoleBuilder::spaceOf(const Crossing &crossing) {
   if (from == RoleTask::Load || from == RoleTask::Exchange ||
       to != RoleTask::Mma)
     return MemorySpace::smem;
-  // An MMA reads its accumulator in tensor memory, and its first operand if
-  // that is not transposed. A folded one would have to be there twice (PTX ISA,
-  // tcgen05, "Data Path Layout B").
+  // An MMA reads its accumulator in tensor memory. It reads its first operand
+  // there, too, unless that is transposed or folded: a folded one would have to
+  // be there twice (PTX ISA, tcgen05, "Data Path Layout B").
   bool inTensorMemory =
       llvm::all_of(crossing.value.getUses(), [&](OpOperand &use) {
         auto mma = dyn_cast<MmaOp>(use.getOwner());
@@ -253,8 +255,8 @@ MemorySpace RoleBuilder::spaceOf(const Crossing &crossing) {
   return inTensorMemory ? MemorySpace::tmem : MemorySpace::smem;
 }
 
-/// `<tensor>` for what is loaded, otherwise `<from>_<to>`; numbered when there
-/// are more.
+/// Returns the label of a channel: `<tensor>` for a loaded value, otherwise
+/// `<from>_<to>`. A number is added if the label is taken.
 std::string RoleBuilder::labelOf(const Crossing &crossing) {
   const RoleInfo &from = partition.getRoles()[crossing.from];
   std::string base = from.name + "_" + partition.getRoles()[crossing.to].name;
@@ -265,9 +267,9 @@ std::string RoleBuilder::labelOf(const Crossing &crossing) {
   return number == 0 ? base : base + "_" + std::to_string(number + 1);
 }
 
-/// The load or MMA whose result crosses, if the operation that makes the value
-/// (or the last one that a loop carries) is one. It writes a stage of a channel
-/// by itself, and so can have one channel only.
+/// Returns the load or MMA that makes the value that crosses (the last one, if
+/// a loop carries it), or null. Such an operation writes a stage by itself, so
+/// its result can have one channel only.
 Operation *RoleBuilder::asyncMaker(const Crossing &crossing) {
   Value value = crossing.value;
   if (crossing.loop)
@@ -277,8 +279,8 @@ Operation *RoleBuilder::asyncMaker(const Crossing &crossing) {
   return isa_and_nonnull<LoadOp, MmaOp>(op) ? op : nullptr;
 }
 
-/// The crossing before this one whose channel this one uses, too: what a load
-/// or an MMA makes is waited for by each of the roles that use it.
+/// Returns the earlier crossing whose channel this one shares, or null. All
+/// roles that use the result of a load or MMA wait for one channel.
 Crossing *RoleBuilder::findShared(const Crossing &crossing) {
   if (!asyncMaker(crossing) || crossing.eachIteration)
     return nullptr;
@@ -331,7 +333,7 @@ LogicalResult RoleBuilder::createChannel(Crossing &crossing,
               "cross";
   IntegerAttr initial;
   if (crossing.eachIteration) {
-    // In the first iteration no role hands over a value.
+    // No role hands a value over in the first iteration.
     bool undefinedAtFirst =
         llvm::all_of(crossing.value.getUsers(), [](Operation *user) {
           return isa<RescaleOp, arith::MulFOp>(user);
@@ -354,8 +356,8 @@ LogicalResult RoleBuilder::createChannel(Crossing &crossing,
   return success();
 }
 
-/// Puts what comes of an exchange in place of what goes into it: lanes write
-/// the part that stays in their CTA where MMAs read it.
+/// Puts the result of an exchange in place of the value that goes into it:
+/// lanes write the part that stays in their CTA where MMAs read it.
 LogicalResult RoleBuilder::placeExchanges() {
   for (Crossing &to : crossings) {
     auto exchange = to.value.getDefiningOp<ExchangeOp>();
@@ -408,15 +410,15 @@ LogicalResult RoleBuilder::createChannels(OpBuilder &builder) {
 // Roles
 //===----------------------------------------------------------------------===//
 
-/// Whether the buffer changes hands with each commit, so that nobody acquires
-/// or releases a stage.
+/// Returns true if the buffer changes hands with each commit, so that nobody
+/// acquires or releases a stage.
 static bool isInPlace(ChannelOp channel) {
   return channel.getInPlaceOf() ||
          llvm::any_of(channel->getUsers(), llvm::IsaPred<ChannelOp>);
 }
 
-/// The channel of what comes of the exchange that takes the values of this
-/// one; null if none takes them.
+/// Returns the result channel of the `tile.exchange` that reads `channel`, or
+/// null.
 static ChannelOp getExchanged(ChannelOp channel) {
   if (channel.getExchange())
     for (Operation *user : channel->getUsers())
@@ -426,7 +428,7 @@ static ChannelOp getExchanged(ChannelOp channel) {
 }
 
 /// Acquires the next stage of the channel. The buffer of an exchange is free
-/// when MMAs have read what came of the last one.
+/// when MMAs have read the exchange's last result.
 static void acquire(OpBuilder &builder, ChannelOp channel) {
   if (ChannelOp exchanged = getExchanged(channel))
     AcquireOp::create(builder, channel.getLoc(), exchanged.getChannel());
@@ -462,7 +464,8 @@ void RoleBuilder::emitOperation(Operation *op, OpBuilder &builder,
     if (crossing.from != role)
       continue;
     Value value = crossing.value;
-    // The MMA of a first pass has no accumulator yet that it waits for.
+    // In a first pass that stands in front of its loop, the MMA has no
+    // accumulator to wait for.
     if (Crossing *source = peeled ? findHandOver(crossing) : nullptr;
         source && source->loop == peeled)
       continue;
@@ -479,8 +482,8 @@ void RoleBuilder::emitOperation(Operation *op, OpBuilder &builder,
     if (value.getDefiningOp() == op && !isKnown)
       leaving.push_back({&crossing, value});
   }
-  // An asynchronous operation has one destination, which it writes from where
-  // it is issued on: the stage is acquired before.
+  // An asynchronous operation writes its stage from its issue on, so the stage
+  // is acquired before.
   if (isa<LoadOp>(op) && !leaving.empty())
     acquire(builder, leaving.front().first->channel);
   if (isa<MmaOp>(op))
@@ -508,8 +511,9 @@ bool RoleBuilder::keepsIterArg(scf::ForOp loop, unsigned index) {
   return true;
 }
 
-/// The MMA or loop of MMAs that began the accumulator `value`, from which
-/// others of the same block took it on; null if it is no accumulator.
+/// Returns the MMA or loop of MMAs that began the accumulator `value`; others
+/// of the same block may have added to it since. Returns null if `value` is no
+/// accumulator.
 static Operation *findFirstMaker(Value value) {
   Operation *first = nullptr;
   while (Operation *op = value.getDefiningOp()) {
@@ -557,8 +561,8 @@ void RoleBuilder::emitLoop(scf::ForOp loop, OpBuilder &builder,
   waitForResults(loop, builder, map);
 }
 
-/// Whether the role has something to do in the loop, or needs a result of it
-/// that is no tile: such values are computed in each role that uses them.
+/// Returns true if the role has work in the loop, or needs a result of the loop
+/// that is no tile. Each role computes such results for itself.
 bool RoleBuilder::needsLoop(scf::ForOp loop) {
   return partition.touches(loop, role) ||
          llvm::any_of(loop.getResults(), [&](Value result) {
@@ -566,9 +570,9 @@ bool RoleBuilder::needsLoop(scf::ForOp loop) {
          });
 }
 
-/// Builds the loop without its body, with those of its values that this role
-/// carries, the `kept` ones. Where accumulators begin anew, its first pass
-/// stands in front of it.
+/// Builds the loop without its body. The loop carries the `kept` values, those
+/// of this role. If accumulators begin anew in the loop, its first pass stands
+/// in front of it.
 scf::ForOp RoleBuilder::copyHead(scf::ForOp loop, ArrayRef<unsigned> kept,
                                  OpBuilder &builder, IRMapping &map) {
   auto valuesOf = [&](ValueRange values) {
@@ -578,8 +582,8 @@ scf::ForOp RoleBuilder::copyHead(scf::ForOp loop, ArrayRef<unsigned> kept,
     return own;
   };
   SmallVector<Value> inits = valuesOf(loop.getInitArgs());
-  // The stage of an accumulator that is handed over after the loop is acquired
-  // in front of the loop, or of the first of several that work on it.
+  // The stage of an accumulator that is handed over behind loops is acquired in
+  // front of the first loop that works on it.
   acquireBegun(loop, builder);
   // Arguments of the kernel are in no map: roles use them as they are.
   Value lower = map.lookupOrDefault(loop.getLowerBound()),
@@ -594,8 +598,8 @@ scf::ForOp RoleBuilder::copyHead(scf::ForOp loop, ArrayRef<unsigned> kept,
                             inits);
 }
 
-/// Builds the body of the copy: first the waits for what other roles hand over
-/// in each pass.
+/// Builds the body of the copy. First come the waits for values that other
+/// roles hand over in each pass.
 void RoleBuilder::fillBody(scf::ForOp loop, scf::ForOp copy,
                            ArrayRef<unsigned> kept, OpBuilder &builder,
                            IRMapping &map) {
@@ -644,7 +648,7 @@ void RoleBuilder::waitForResults(scf::ForOp loop, OpBuilder &builder,
   }
 }
 
-/// Whether this role works on accumulators of the loop that begin anew.
+/// Returns true if this role works on accumulators of the loop that begin anew.
 bool RoleBuilder::getsNewAccumulators(scf::ForOp loop) {
   return llvm::any_of(crossings, [&](const Crossing &crossing) {
     return crossing.loop == loop && crossing.to == role &&
@@ -652,9 +656,9 @@ bool RoleBuilder::getsNewAccumulators(scf::ForOp loop) {
   });
 }
 
-/// Builds the loop's first pass, in which there are no accumulators yet: the
-/// role owns their buffers and leaves them as they are. What is computed from
-/// the zeros that stand for them is not used.
+/// Builds the loop's first pass. There are no accumulators yet: the role owns
+/// their buffers and leaves them as they are. Zeros stand for them, and values
+/// computed from these are not used.
 void RoleBuilder::emitFirstPass(scf::ForOp loop, OpBuilder &builder,
                                 IRMapping &map) {
   map.map(loop.getInductionVar(), map.lookupOrDefault(loop.getLowerBound()));
@@ -673,9 +677,8 @@ void RoleBuilder::emitFirstPass(scf::ForOp loop, OpBuilder &builder,
   peeled = nullptr;
 }
 
-/// Hands the buffers of accumulators over that the loops of `source` have
-/// left and the next run of the loops begins anew. The role has read what it
-/// needs of them.
+/// Hands over the buffers of accumulators that the loops of `source` have left,
+/// for the next run of the loops. The role has read what it needs of them.
 void RoleBuilder::handOverForNext(Block &source, OpBuilder &builder) {
   for (Crossing &crossing : crossings)
     if (crossing.beginsAnew() && crossing.to == role &&
@@ -684,8 +687,8 @@ void RoleBuilder::handOverForNext(Block &source, OpBuilder &builder) {
         commit(builder, back->channel, Value());
 }
 
-/// At the end of the role, takes the buffers that were handed over for a run
-/// of a loop that does not come.
+/// Takes back, at the end of the role, the buffers that were handed over for a
+/// run of a loop that does not come.
 void RoleBuilder::takeBackAtEnd(OpBuilder &builder) {
   for (Crossing &crossing : crossings)
     if (crossing.beginsAnew() && crossing.from == role)
@@ -706,8 +709,7 @@ void RoleBuilder::emitWork(WorkOp work, OpBuilder &builder, IRMapping &map) {
   emitNext(copy);
 }
 
-/// Waits for the number of the next work tile at the end of the work on this
-/// one.
+/// Waits for the number of the next work tile, behind the work on this one.
 void RoleBuilder::emitNext(WorkOp work) {
   if (!next)
     return;
@@ -719,9 +721,9 @@ void RoleBuilder::emitNext(WorkOp work) {
   work.getNext().getNumberMutable().assign(response.getNumber());
 }
 
-/// Builds the role that asks for work tiles: at the beginning of a tile it asks
-/// for the next one, so that the response is there when the tile ends. The
-/// leader asks for all CTAs of a cluster.
+/// Builds the role that asks for work tiles. It asks for the next tile at the
+/// beginning of each tile, so that the response is there when the tile ends.
+/// The leader asks for all CTAs of a cluster.
 void RoleBuilder::emitRequests(WorkOp work, OpBuilder &builder) {
   auto role =
       RoleOp::create(builder, work.getLoc(), "request", RoleKind::Issuer,
@@ -759,7 +761,7 @@ void RoleBuilder::placeReleases(RoleOp role) {
     Operation *last = op;
     if (Operation *first = getFirstUser(op.getValue(), *block)) {
       op->moveBefore(first);
-      // A scalar is read by the wait itself.
+      // The wait itself reads a scalar.
       if (isa<VectorType>(op.getValue().getType()))
         last = getLastUser(op.getValue(), *block);
     }
@@ -767,7 +769,7 @@ void RoleBuilder::placeReleases(RoleOp role) {
     if (isInPlace(channel) && !getExchangeBefore(channel))
       continue;
     // The result of an asynchronous operation is committed before its operands
-    // are released.
+    // are released, so the release goes behind the commit.
     while (isa_and_nonnull<CommitOp>(last->getNextNode()) &&
            isa<MmaOp, StoreOp, ReduceAddOp>(last))
       last = last->getNextNode();
@@ -804,8 +806,8 @@ static bool reachesYieldOnly(scf::ForOp loop, Value value,
   return true;
 }
 
-/// Returns the numbers of the iter_args that nothing needs, except for other
-/// iter_args of this kind.
+/// Returns the numbers of the iter_args that nothing needs but other such
+/// iter_args.
 static llvm::SmallDenseSet<unsigned> findDeadIterArgs(scf::ForOp loop) {
   llvm::SmallDenseSet<unsigned> dead;
   llvm::SmallDenseMap<unsigned, llvm::SmallDenseSet<unsigned>> yields;

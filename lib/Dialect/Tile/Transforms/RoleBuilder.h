@@ -21,8 +21,8 @@ namespace fa4::tile {
 mlir::LogicalResult buildRoles(KernelOp kernel, const RolePartition &partition,
                                const TargetDescription &target);
 
-/// Erases what has neither uses nor effects, in `block` and its regions, and
-/// iter_args of loops that nothing but such iter_args needs.
+/// Erases operations without uses and effects, in `block` and its regions. Also
+/// erases iter_args of loops that nothing needs but other such iter_args.
 void eraseDead(mlir::Block &block);
 
 } // namespace fa4::tile

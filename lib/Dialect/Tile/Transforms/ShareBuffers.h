@@ -20,8 +20,8 @@ namespace fa4::tile {
 /// needs, which may still be more than the target has.
 int64_t shareBuffersInTurn(KernelOp kernel, const TargetDescription &target);
 
-/// Does that, and says which channels' memory others may take over when they
-/// are dead (`after`).
+/// Calls shareBuffersInTurn, and records (`after`) whose memory a channel may
+/// take over because it is dead.
 void shareBuffers(KernelOp kernel, const TargetDescription &target);
 
 } // namespace fa4::tile

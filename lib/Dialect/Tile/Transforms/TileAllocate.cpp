@@ -35,8 +35,8 @@ struct TileAllocate : public tile::impl::TileAllocateBase<TileAllocate> {
 //===----------------------------------------------------------------------===//
 
 /// Sets the arrivals and bytes that complete a phase of each barrier. A barrier
-/// of the leader counts those of all CTAs of its cluster; the bytes of their
-/// loads are expected by the leader's thread alone.
+/// of the leader counts the arrivals of all CTAs of its cluster. The leader's
+/// thread alone expects the bytes of all their loads.
 static LogicalResult setArrivals(KernelOp kernel, const ChannelUses &uses) {
   FailureOr<ChannelRanks> ranks = findChannelRanks(uses);
   if (failed(ranks))
@@ -44,7 +44,8 @@ static LogicalResult setArrivals(KernelOp kernel, const ChannelUses &uses) {
   auto ctas = [&](ArrivalReach reach) {
     return reach == ArrivalReach::Leader ? kernel.getClusterSize() : 1;
   };
-  // A role of the leader arrives once, one that all CTAs run once in each.
+  // A role of the leader arrives once; a role that all CTAs run arrives once in
+  // each.
   auto count = [](ArrayRef<RoleOp> roles, int64_t ctas) {
     int64_t sum = 0;
     for (RoleOp role : roles)
@@ -98,7 +99,7 @@ static FailureOr<int64_t> setBarriers(KernelOp kernel) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A buffer and the channels that use it in turn, its owner first.
+/// A buffer and the channels that use it in turn; its owner comes first.
 struct Piece {
   SmallVector<ChannelOp> channels;
   PlacedBuffer buffer;
@@ -143,8 +144,8 @@ static LogicalResult reportTooLarge(KernelOp kernel, ArrayRef<Piece> pieces,
   return error;
 }
 
-/// Places the buffers of a space, and returns the end of the last one. Two of
-/// them may overlap if one is used `after` the other.
+/// Places the buffers of a space and returns the end of the last one. Two
+/// buffers may overlap if one is used `after` the other.
 static int64_t place(MutableArrayRef<Piece> pieces) {
   auto isAfter = [&](unsigned a, unsigned b) {
     return llvm::is_contained(pieces[a].owner().getAfter(),

@@ -30,14 +30,14 @@ using namespace mlir;
 using namespace fa4;
 using namespace fa4::tile;
 
-/// Returns the bytes that a group of work tiles is to have in the cache, and
-/// the name of the size by which they are multiplied, which may be null. Groups
-/// that need no more than a byte are all worked on side by side.
+/// Returns the bytes that a group of work tiles should have in the cache. They
+/// may have to be multiplied by a size, whose name is returned as well; null if
+/// not. One byte means: all groups are worked on side by side.
 static std::pair<int64_t, StringAttr>
 getGroupBytes(KernelOp kernel, const WorkBalance &balance, Schedule schedule) {
-  // With 'clc', a CTA gets its next work tile when it begins the one before.
-  // At the end of a section there would be CTAs with two long tiles, the second
-  // of which an idle CTA could not take.
+  // With 'clc', a CTA gets its next work tile when it begins the one before. At
+  // the end of a section, some CTAs would have two long tiles, and an idle CTA
+  // could not take the second one.
   if (balance.sharedBytes == 0 || schedule == Schedule::Requested)
     return {1, StringAttr()};
   if (std::optional<int64_t> size = getStaticSize(balance.size))
@@ -46,16 +46,17 @@ getGroupBytes(KernelOp kernel, const WorkBalance &balance, Schedule schedule) {
           StringAttr::get(kernel.getContext(), balance.size)};
 }
 
-/// Whether work tiles that differ in one coordinate wait for each other.
+/// Returns true if work tiles take turns, so that tiles which differ in one
+/// coordinate wait for each other.
 static bool takesTurns(KernelOp kernel) {
   return kernel->walk([](AwaitTurnOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
 }
 
-/// The order in which the largest work tiles come first and those that read the
-/// same tensors come together. Of work tiles that take turns, as few as
-/// possible that wait for each other are to begin at the same time, so that
-/// they come in sections, too.
+/// Returns an order in which the largest work tiles come first, and tiles that
+/// read the same tensors come together. Work tiles that take turns come in
+/// sections, too, so that few tiles that wait for each other begin at the same
+/// time.
 static OrderAttr chooseOrder(KernelOp kernel, const WorkBalance &balance,
                              Schedule schedule,
                              const TargetDescription &target) {
@@ -64,18 +65,19 @@ static OrderAttr chooseOrder(KernelOp kernel, const WorkBalance &balance,
   if (balance.trend == Trend::Constant && !takesTurns(kernel))
     return OrderAttr::get(context, balance.axis, /*descending=*/false,
                           /*cache_bytes=*/0, /*group_bytes=*/1, StringAttr());
-  // Where nothing is known of how the passes change (windows), tiles with large
-  // coordinates see no less than others. Turns go up then.
+  // If it is unknown how the passes change (windows), tiles with large
+  // coordinates probably have no less work than others. Turns go up then.
   bool descending = takesTurns(kernel) ? balance.trend == Trend::Rising
                                        : balance.trend != Trend::Falling;
   auto [bytes, size] = getGroupBytes(kernel, balance, schedule);
-  // Each of the two partitions of L2 may hold a copy, so half of it counts.
+  // Each of the two partitions of L2 may hold a copy of the data, so half of L2
+  // counts.
   return OrderAttr::get(context, balance.axis, descending,
                         int64_t(target.l2Bytes / 2), bytes, size);
 }
 
-/// Puts the program into a tile.work, whose coordinates take the place of those
-/// of tile.work_tile. Constants stay outside.
+/// Puts the program into a tile.work. Its coordinates replace those of
+/// tile.work_tile. Constants stay outside.
 static void makePersistent(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   auto builder = OpBuilder::atBlockEnd(&body);
@@ -94,8 +96,8 @@ static void makePersistent(KernelOp kernel) {
   }
 }
 
-/// Returns the first tile.work_tile that is not at the top of the program,
-/// whose coordinates could not become those of a tile.work.
+/// Returns the first tile.work_tile that is not at the top of the program: a
+/// tile.work cannot replace its coordinates.
 static WorkTileOp findNestedWorkTile(KernelOp kernel) {
   WorkTileOp nested;
   kernel.walk([&](WorkTileOp op) {
@@ -116,13 +118,15 @@ static void assign(KernelOp kernel, const WorkBalance &balance,
     makePersistent(kernel);
 }
 
-/// The states of a proof beyond which a kernel does not persist by default: ten
-/// times what forward attention has, and a fraction of a second.
+/// A proof with more states takes too long: the kernel does not persist by
+/// default. The limit is ten times the states of forward attention, and takes a
+/// fraction of a second.
 static constexpr uint64_t kMaxTrialStates = 5000;
 
-/// Whether each value of which loads in a loop of `alone` bring the next one
-/// while the last one is used arrives so in `persistent`, too, which is the
-/// same kernel but goes on to further work tiles.
+/// Returns true if `persistent` loads ahead as much as `alone`. `persistent` is
+/// the same kernel but goes on to further work tiles. Each ring of `alone` in
+/// which loads of a loop bring the next value while the last one is used must
+/// have as many stages there.
 static bool keepsStages(KernelOp alone, KernelOp persistent) {
   llvm::StringMap<int64_t> stages;
   for (auto channel : persistent.getBody().getOps<ChannelOp>())
@@ -137,9 +141,9 @@ static bool keepsStages(KernelOp alone, KernelOp persistent) {
   });
 }
 
-/// Whether channels lead from each role that works to each other one, perhaps
-/// by way of further roles. Others go on from tile to tile each by itself, so
-/// that a CTA no longer has those of one work tile at work together.
+/// Returns true if channels connect all roles that work, perhaps by way of
+/// further roles. Roles that are not connected go on from tile to tile each by
+/// itself, so a CTA's roles no longer work on one tile together.
 static bool areRolesConnected(KernelOp kernel) {
   llvm::EquivalenceClasses<Operation *> connected;
   SmallVector<Operation *> working;
@@ -159,15 +163,20 @@ static bool areRolesConnected(KernelOp kernel) {
   });
 }
 
-/// Whether CTAs of the kernel can go on from work tile to work tile. A copy of
-/// the kernel is taken through the passes that can refuse that: memory that
-/// changes hands at the end of the only work tile must have come back before
-/// the next one, an accumulator that begins anew needs a loop that makes a
-/// pass, and the proof has more states to look at, many more where loops may
-/// make none. Loads must not get less memory: they would wait in each pass for
-/// what is saved once a tile. No roles may go on without each other. No role
-/// may hold tiles while it waits for others. Such roles have used up their
-/// registers, and ptxas spills what the next tile needs.
+/// Returns true if CTAs of the kernel can go on from work tile to work tile. A
+/// copy of the kernel is taken through the passes that can refuse that:
+///   - Memory that changes hands at the end of the only work tile must have
+///     come back before the next one.
+///   - An accumulator that begins anew needs a loop that makes a pass.
+///   - The proof has more states to look at, many more if loops may make no
+///     pass.
+///
+/// Other conditions keep the kernel fast:
+///   - Loads must not get less memory: each pass would wait for what is saved
+///     once a tile.
+///   - No role may go on without the others.
+///   - No role may hold tiles while it waits for others: it has used up its
+///     registers, so ptxas spills what the next tile needs.
 static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
   QuietTrial trial(kernel.getContext());
   OwningOpRef<KernelOp> copy = kernel.clone();
@@ -187,9 +196,10 @@ static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
          keepsStages(*alone, *copy);
 }
 
-/// Whether a launch takes fewer CTAs along an axis of the grid than the kernel
-/// has work tiles there, or, with `mayBe`, could have: along y and z there are
-/// few. All other schedules number them in one dimension.
+/// Returns true if the kernel has more work tiles along an axis of the grid
+/// than a launch takes CTAs there. Along y and z it takes few, so with `mayBe`
+/// a dynamic size counts as too large there. All schedules but `grid` number
+/// CTAs in one dimension.
 static bool exceedsGrid(KernelOp kernel, bool mayBe) {
   for (auto [axis, extent] :
        llvm::enumerate(kernel.getGrid().getAsRange<ExtentAttr>())) {
@@ -202,7 +212,7 @@ static bool exceedsGrid(KernelOp kernel, bool mayBe) {
   return false;
 }
 
-/// The schedule for a kernel of which nobody has said it.
+/// Returns the schedule for a kernel whose schedule nobody has chosen.
 static Schedule chooseSchedule(KernelOp kernel, const WorkBalance &balance) {
   if (findNestedWorkTile(kernel))
     return Schedule::Grid;
@@ -228,7 +238,7 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
           << schedule << "'; the schedules are auto, grid, static, lpt, clc";
       return signalPassFailure();
     }
-    // What the IR says stands.
+    // A schedule in the IR stays as it is.
     if (asked == Schedule::Grid || kernel.getSchedule() ||
         !kernel.getBody().getOps<RoleOp>().empty())
       return;
@@ -243,8 +253,8 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
              "(clusterlaunchcontrol): the schedule 'clc' is not possible";
       return signalPassFailure();
     }
-    // An operation that is nested, as coordinates of a branch, keeps the name
-    // of the grid.
+    // A nested tile.work_tile, as in a branch, keeps the coordinates of the
+    // grid.
     if (WorkTileOp nested = findNestedWorkTile(kernel)) {
       nested.emitOpError("is in a region: coordinates of work tiles that a "
                          "schedule assigns stand at the top of a program");

@@ -152,10 +152,10 @@ static SmallVector<Side> getSides(OpOperand &use, Block *block) {
 }
 
 /// Returns true if the value is in tensor memory and each use of it is in one
-/// side of a branch or of a selection. Where none of these sides is taken,
-/// there may be nothing to read: tensor memory is undefined until an MMA has
-/// written it, and a loop of MMAs may have no pass. Shared memory has been
-/// written whenever it is committed.
+/// side of a branch or of a selection. If none of these sides is taken, there
+/// may be nothing to read: tensor memory is undefined until an MMA has written
+/// it, and a loop of MMAs may make no pass. Shared memory has no such case: it
+/// is written before each commit.
 static bool isConditional(WaitOp wait) {
   if (wait.getChannel().getDefiningOp<ChannelOp>().getSpace() !=
       MemorySpace::tmem)
@@ -180,9 +180,9 @@ static bool isForOneSide(Operation &op, Value value) {
   });
 }
 
-/// Builds the condition that `at` or an operation behind it needs the value.
-/// Returns null if one of them needs it always, or depends on a condition that
-/// is not computed yet.
+/// Builds the condition under which `at` or an operation behind it needs the
+/// value. Returns null if one of them needs it always, or if a condition is not
+/// computed yet.
 Value Distributor::isNeeded(WaitOp wait, Operation &at, OpBuilder &b) {
   if (!isConditional(wait))
     return {};
@@ -227,8 +227,8 @@ Value Distributor::isNeeded(WaitOp wait, Operation &at, OpBuilder &b) {
   return needed;
 }
 
-/// Reads a value, where it is needed by `at` or behind it. Zeros stand for a
-/// value that is not needed.
+/// Reads a value if `at` or an operation behind it needs it. Otherwise zeros
+/// stand for the value.
 void Distributor::readForUses(WaitOp wait, Operation &at, OpBuilder &b) {
   Value needed = isNeeded(wait, at, b);
   if (!needed)
@@ -247,8 +247,8 @@ void Distributor::readForUses(WaitOp wait, Operation &at, OpBuilder &b) {
   setLane(value, branch.getResult(0));
 }
 
-/// Reads the waited values that `op` or one of its regions uses, and those
-/// whose stage `op` gives away.
+/// Reads the waited values that `op` or its regions use, and the values whose
+/// stage `op` gives away.
 void Distributor::readUsed(Operation &op, OpBuilder &b) {
   SmallVector<WaitOp> pending(unread.begin(), unread.end());
   for (WaitOp wait : pending) {
@@ -315,8 +315,8 @@ static Value scaleRow(OpBuilder &b, Location loc, Value row, Value factor) {
   return arith::MulFOp::create(b, loc, row, factor);
 }
 
-/// Commits values that lanes have written. A fence comes first if asynchronous
-/// operations read the values, because these read shared memory through another
+/// Commits values that lanes have written. If asynchronous operations read
+/// them, a fence comes first, because these read shared memory through another
 /// proxy.
 void Distributor::commitWritten(CommitOp commit, OpBuilder &b) {
   Value channel = commit.getChannel();
@@ -326,8 +326,8 @@ void Distributor::commitWritten(CommitOp commit, OpBuilder &b) {
   CommitOp::create(b, commit.getLoc(), channel, /*value=*/Value());
 }
 
-/// Whether the wait may give the first value of a channel with `initial`
-/// values, which is undefined.
+/// Returns true if the wait may give an initial value of its channel, which is
+/// undefined.
 bool Distributor::mayBeInitial(WaitOp wait) {
   auto channel = wait.getChannel().getDefiningOp<ChannelOp>();
   if (!channel.getInitial().value_or(0))
@@ -340,8 +340,8 @@ bool Distributor::mayBeInitial(WaitOp wait) {
   return first == wait;
 }
 
-/// Whether lanes leave undefined values alone: those are only rescaled in their
-/// place, where the first pass is left out, or used in a branch.
+/// Checks that lanes leave undefined values alone. They may only be rescaled in
+/// their place, where the first pass is left out, or be used in a branch.
 LogicalResult Distributor::checkInitialValues() {
   WalkResult result = role.walk([&](WaitOp wait) -> WalkResult {
     if (!wait.getValue() || !mayBeInitial(wait))
@@ -357,8 +357,8 @@ LogicalResult Distributor::checkInitialValues() {
   return failure(result.wasInterrupted());
 }
 
-/// Whether the value that `wait` gives has been committed. Null if the wait is
-/// in no loop, or never gives an initial value.
+/// Builds a condition that is true if the value of `wait` has been committed.
+/// Returns null if the wait is in no loop, or never gives an initial value.
 Value Distributor::isPastInitial(WaitOp wait, OpBuilder &b) {
   if (!mayBeInitial(wait))
     return {};
@@ -382,7 +382,7 @@ void Distributor::commitRescaled(CommitOp commit, RescaleOp rescale,
   Location loc = rescale.getLoc();
   auto wait = rescale.getValue().getDefiningOp<WaitOp>();
   Value any = rowsToScale(rescale, b);
-  // What is undefined is not read, whatever the factor is.
+  // An undefined value is not read, whatever the factor is.
   if (Value past = isPastInitial(wait, b))
     any = arith::AndIOp::create(b, loc, any, past);
   auto branch = scf::IfOp::create(b, loc, any);
@@ -443,7 +443,8 @@ LogicalResult Distributor::lowerStore(StoreOp op, OpBuilder &b) {
   return success();
 }
 
-/// Each thread reads the element of its row, or the one that all rows have.
+/// Lowers a load of rows: each thread reads the element of its row, or the
+/// single element of all rows.
 void Distributor::lowerLoadRows(LoadRowsOp op, OpBuilder &b) {
   SmallVector<Value> indices;
   for (Value index : op.getIndices())
@@ -621,8 +622,8 @@ LogicalResult Distributor::lowerElementwise(Operation &op, OpBuilder &b) {
   return success();
 }
 
-/// A selection between tiles, one of which is still to be read, becomes a
-/// branch that reads this one where it is taken.
+/// Lowers a selection between tiles. If one of them is still to be read, it
+/// becomes a branch that reads this tile only where it is taken.
 LogicalResult Distributor::lowerSelect(arith::SelectOp op, OpBuilder &b) {
   auto isUnread = [&](Value value) {
     auto wait = value.getDefiningOp<WaitOp>();
@@ -735,7 +736,7 @@ LogicalResult Distributor::lower(Operation &op, OpBuilder &b) {
         return success();
       })
       .Case([&](RescaleOp op) { return lowerRescale(op, b); })
-      // To have read the value and to write it is the copy.
+      // A copy needs no operation: lanes read the value and write it elsewhere.
       .Case([&](CopyOp op) {
         setLane(op.getResult(), lane(op.getValue()));
         return success();
@@ -816,7 +817,7 @@ LogicalResult Distributor::run() {
   }
   old.dropAllReferences();
   old.erase();
-  // Forms of free values were built in advance.
+  // Some values were built in two forms, of which one may be unused.
   eraseDead(role.getBody().front());
   return success();
 }
@@ -830,10 +831,10 @@ LogicalResult distribute(KernelOp kernel) {
     if (!role.getLayout())
       continue;
     // In other layouts a row value would be a vector, and a reduction would
-    // combine lanes.
+    // have to combine lanes.
     assert(role.getLayout()->isRowPerThread(role.getContext()) &&
            "a kind of role has a layout that tile-distribute does not know");
-    // No value is read for the sake of operations that nothing uses.
+    // Erased first, so that no value is read for operations that nothing uses.
     eraseDead(role.getBody().front());
     FailureOr<LaneLayouts> layouts = LaneLayouts::infer(role);
     if (failed(layouts) ||

@@ -72,7 +72,7 @@ static bool joinsMax(Value value, Value carried) {
          llvm::is_contained(op->getOperands(), carried);
 }
 
-/// The exponential (base 2) of a smaller number is 0 in f32.
+/// exp2 of a smaller number is 0 in f32.
 static constexpr float kLeastExponent = -150;
 
 /// Matches f = (next == -inf) ? 0 : next, and f = (next < bound) ? 0 : next for
@@ -99,7 +99,7 @@ static bool matchFinite(Value value, CarriedMax &max) {
   return true;
 }
 
-/// Whether a row whose maximum is below leastMax has a sum of 0 so far.
+/// Returns true if a row whose maximum is below leastMax has a sum of 0 so far.
 static bool isLeastMaxLow(CarriedMax max) {
   double scale = max.scale ? getSplat(max.scale)->convertToDouble() : 1.0;
   return max.leastMax * scale <= kLeastExponent;
@@ -125,8 +125,8 @@ static bool matchFactor(arith::SubFOp difference, CarriedMax &max) {
   return bool(max.factor);
 }
 
-/// Returns true if all uses of m' and f stand behind both of them, where their
-/// replacements can be built.
+/// Returns true if all uses of m' and f stand behind both: their replacements
+/// are built there.
 static bool areUsesBelow(CarriedMax max) {
   Operation *definition = max.getFinite().getDefiningOp();
   return llvm::all_of(max.next.getUsers(), [&](Operation *user) {
@@ -151,7 +151,8 @@ static std::optional<CarriedMax> matchCarriedMax(scf::ForOp loop, unsigned i) {
     if (user == max.next.getDefiningOp())
       continue;
     auto difference = dyn_cast<arith::SubFOp>(user);
-    // Another user of m may need the true maximum, which m no longer is.
+    // Another user of m may need the true maximum, which the carried value will
+    // not be any more.
     if (!difference || max.difference || difference.getLhs() != max.carried)
       return std::nullopt;
     max.difference = difference;
@@ -165,10 +166,10 @@ static std::optional<CarriedMax> matchCarriedMax(scf::ForOp loop, unsigned i) {
   return max;
 }
 
-/// Whether the maximum m' bounds all that is summed: each exponent is k * s - f
-/// of scores s for which m' >= k * s. Then rows whose m is -inf have summed
-/// nothing. They may have summed much where the exponents are of another tile
-/// than the one that is reduced, or are scaled by another number there.
+/// Returns true if the maximum m' bounds all exponents in sums: each is k * s -
+/// f with scores s and m' >= k * s. Then rows whose m is -inf have summed
+/// nothing. Otherwise they may have summed much: the exponents may be of
+/// another tile than the reduced one, or be scaled by another number.
 static bool boundsExponents(CarriedMax max, const ReferenceAnalysis &analysis) {
   WalkResult result = max.loop->walk([&](math::Exp2Op op) {
     if (op == max.factor || !analysis.get(op.getOperand()))
@@ -255,8 +256,8 @@ struct ThresholdLimit {
 };
 } // namespace
 
-/// Probabilities are at most 2^threshold. A sum has at most kMaxSize of
-/// them, and its reciprocal must not be subnormal.
+/// Returns the limit that sums set. Probabilities are at most 2^threshold. A
+/// sum has at most kMaxSize of them, and its reciprocal must not be subnormal.
 static ThresholdLimit getSumLimit() {
   int largest = -APFloat::semanticsMinExponent(APFloat::IEEEsingle());
   int terms = llvm::Log2_64(kMaxSize);
@@ -267,7 +268,8 @@ static ThresholdLimit getSumLimit() {
                         terms)};
 }
 
-/// The types that probabilities are rounded to bound them, too.
+/// Returns the lowest limit. Types to which probabilities are rounded set one,
+/// too.
 static ThresholdLimit getLimit(CarriedMax max,
                                const ReferenceAnalysis &analysis) {
   ThresholdLimit result = getSumLimit();
@@ -291,7 +293,7 @@ static ThresholdLimit getLimit(CarriedMax max,
 
 static LogicalResult checkThreshold(Operation *op, double threshold,
                                     const ThresholdLimit &limit) {
-  // The comparison is false for NaN, too.
+  // The comparisons are false for NaN, so NaN is refused.
   if (threshold >= 0 && threshold <= limit.limit)
     return success();
   return op->emitError()
@@ -344,8 +346,9 @@ static void keepMax(CarriedMax max, double threshold) {
   previous.replaceAllUsesExcept(next, ours);
 }
 
-/// In rows where m is -inf or too low nothing has been summed, so any factor is
-/// right: 1 is the one that costs nothing. Returns the new factor.
+/// Makes the factor 1 in rows where m is -inf or too low. Nothing has been
+/// summed there, so any factor is right, and 1 costs nothing. Returns the new
+/// factor.
 static Value ignoreFreshSums(CarriedMax max) {
   ImplicitLocOpBuilder b(max.next.getLoc(), max.loop.getContext());
   b.setInsertionPointAfter(max.factor);
@@ -408,7 +411,7 @@ struct TileLazyRescale
         ReferenceAnalysis analysis(max->scale ? *getSplat(max->scale) : one);
         if (!isAnyReferenceRight(*max, analysis))
           continue;
-        // All loops of a kernel are alike, so that one error says enough.
+        // All loops of a kernel are alike, so one error says enough.
         isGood = isGood && succeeded(checkThreshold(loop, threshold,
                                                     getLimit(*max, analysis)));
         found.push_back(*max);

@@ -23,16 +23,17 @@ using namespace mlir;
 using namespace fa4;
 using namespace fa4::tile;
 
-/// Whether a CTA alone must load a tile and use it by turns, for want of memory
-/// for two, and a pair need not.
+/// Returns true if a pair has memory for two tiles of each load, and a CTA
+/// alone does not: it must load a tile and use it by turns.
 static bool makesRoom(KernelOp kernel, const PairPlan &plan) {
   uint64_t room = kernel.getTarget().smemBytes;
   return plan.alone.loadBytes > room && plan.paired.loadBytes <= room;
 }
 
-/// Whether a CTA alone waits for the port of shared memory, which moves what
-/// MMAs read, loads in loops write, lanes exchange and reductions move, and a
-/// pair takes at most `percent` of its time.
+/// Returns true if a CTA alone waits for the port of shared memory, and a pair
+/// takes at most `percent` of its time. The port moves the operands of MMAs,
+/// the tiles of loads in loops, and the data that lanes exchange and reductions
+/// move.
 static bool relievesPort(KernelOp kernel, const PairPlan &plan,
                          uint64_t percent) {
   auto cycles = [&](const PairFigures &figures) {
@@ -43,7 +44,8 @@ static bool relievesPort(KernelOp kernel, const PairPlan &plan,
   return 100 * cycles(plan.paired) <= percent * cycles(plan.alone);
 }
 
-/// Whether the CTAs of a pair make passes that one of them alone would not.
+/// Returns true if the CTAs of a pair may make passes that one of them alone
+/// would not make.
 static bool widensBounds(KernelOp kernel) {
   return kernel
       .walk([](Operation *op) {
@@ -53,15 +55,17 @@ static bool widensBounds(KernelOp kernel) {
       .wasInterrupted();
 }
 
-/// The CTAs of a pair wait for each other: MMAs that are as fast do not make up
-/// for that, unless a CTA alone has no room for the next tile of each load, and
-/// either none for the next part of it or a port that is too slow; or unless
-/// the port moves sums over the axis, of which a pair moves half. How much the
-/// port must be relieved is from the clock of fa4-sim. The gradient gains 3% or
-/// loses 2% where these figures promise 88% (head dim 64), and a quarter where
-/// they promise 84% and less (head dims 96 and 128). Attention with two query
-/// tiles gains 4 to 8% at 95% (head dims 192 and 128), but loses as much with a
-/// causal mask.
+/// Returns true if pairs are worth their cost: the CTAs of a pair wait for each
+/// other, and MMAs that are no faster do not make up for that. Pairs pay in two
+/// cases. The first: a CTA alone has no room for the next tile of each load,
+/// and either no room for the next part of it or a port that is too slow. The
+/// second: the port moves sums over the axis, of which a pair moves half.
+///
+/// The percentages are from the clock of fa4-sim. The gradient gains 3% or
+/// loses 2% where these figures promise 88% (head dim 64), and gains a quarter
+/// where they promise 84% or less (head dims 96 and 128). Attention with two
+/// query tiles gains 4 to 8% at 95% (head dims 192 and 128), but loses as much
+/// with a causal mask.
 static bool pays(KernelOp kernel, const PairPlan &plan) {
   if (plan.isSingle)
     return false;
@@ -74,8 +78,8 @@ static bool pays(KernelOp kernel, const PairPlan &plan) {
          (makesRoom(kernel, plan) && (!hasRoomForParts || relieves));
 }
 
-/// Says what the loads of the pair's tiles are. They are in the program after
-/// the pass, or in the plan before.
+/// Adds notes on the loads that the pair splits. The loads are in the program
+/// after the pass, or in the plan before.
 static void noteLoads(InFlightDiagnostic &remark, const PairPlan &plan) {
   for (const auto &[split, uses] : plan.splits)
     remark.attachNote(LoadOp(split.first).getLoc())
@@ -83,7 +87,7 @@ static void noteLoads(InFlightDiagnostic &remark, const PairPlan &plan) {
         << (split.second == 0 ? "rows" : "columns");
 }
 
-/// What sums over the axis of the pair save and cost.
+/// Reports what sums over the axis of the pair save and cost.
 static void reportSums(InFlightDiagnostic &remark, KernelOp kernel,
                        const PairPlan &plan) {
   auto cycles = [&](const PairFigures &figures) {
@@ -135,15 +139,15 @@ struct TilePairCtas : public tile::impl::TilePairCtasBase<TilePairCtas> {
           << pairs << "'";
       return signalPassFailure();
     }
-    // What the IR says of a cluster stands.
+    // A cluster in the IR stays as it is.
     if (pairs != "off" && !kernel.getCluster() && failed(decide(kernel)))
       return signalPassFailure();
     writeOwnBounds(kernel);
   }
 
 private:
-  /// Who asks for pairs asks for those of a launch of several kernels, of which
-  /// some may have nothing that CTAs could do together.
+  /// Pairs may be asked for all kernels of a launch, so a kernel without MMAs
+  /// is no error.
   bool isRequired(KernelOp kernel) { return pairs == "on" && hasMma(kernel); }
 
   LogicalResult decide(KernelOp kernel) {
@@ -164,8 +168,9 @@ private:
     return success();
   }
 
-  /// Each CTA of a pair takes turns at places of its own, which the program may
-  /// not have meant. A copy of the kernel as a pair shows whether it has them.
+  /// Returns true if the program's tensors have places for the turns of a pair,
+  /// in which each CTA takes turns at places of its own. A copy of the kernel
+  /// is written as a pair to find out.
   static bool hasRoomForTurns(KernelOp kernel, const PairPlan &plan) {
     if (plan.turns.empty())
       return true;

@@ -24,10 +24,11 @@ using namespace mlir;
 using namespace fa4::tile;
 
 namespace {
-/// What a schedule gives up so that the kernel fits into the target's memory.
+/// The compromises of a schedule that make the kernel fit into the target's
+/// memory.
 struct Choice {
   MmaOrder order;
-  /// Into how many parts the values are divided that stores in loops take.
+  /// The number of parts into which values of stores in loops are divided.
   int64_t storeParts = 1;
   /// Whether loads in loops arrive in parts where that is possible.
   bool divideLoads = false;
@@ -78,8 +79,8 @@ static FailureOr<Fit> schedule(KernelOp kernel, const Choice &choice,
     applyPlan(plan, required);
   for (auto role : kernel.getBody().getOps<RoleOp>())
     tidyRole(role);
-  // A tidy role releases a value as early as it can; here it waits for the next
-  // store.
+  // tidyRole releases a value as early as possible. Here the release moves
+  // behind the next store.
   if (choice.overlapStores)
     overlapStores(kernel, required);
   orderFirstLoads(kernel);
@@ -130,10 +131,10 @@ static void take(KernelOp kernel, Trial &trial) {
     emitRemark(loc) << text;
 }
 
-/// Returns true if all MMAs of the loops are on one dependence cycle with the
-/// lanes: those of the next scores behind those that use the last ones. Tensor
-/// cores then idle while lanes compute, as no other tile's MMAs are there to be
-/// issued, unless the next scores have a buffer of their own.
+/// Returns true if tensor cores idle while lanes compute. This is so if all
+/// MMAs of the loops are on one dependence cycle with the lanes: the MMAs of
+/// the next scores come behind those that use the last ones, and no other tile
+/// has MMAs to issue. A second buffer for scores would help.
 static bool idlesForLanes(KernelOp kernel) {
   const fa4::TargetDescription &target = kernel.getTarget();
   SmallVector<Operation *> exponentials = collectTileExponentials(kernel);
@@ -159,8 +160,8 @@ FailureOr<bool> fa4::tile::scheduleToFit(KernelOp kernel,
   std::optional<Trial> fastest;
   for (MmaOrder order : orders) {
     // With stores in parts, memory may be left for a second stage of rings: the
-    // next load then need not wait until the last value has been used. Else it
-    // waits for less of it where loads arrive in parts.
+    // next load then need not wait until the last value has been used. If loads
+    // also arrive in parts, the next load waits for one part only.
     std::optional<Trial> fitting;
     for (const Choice &choice : choicesFor(order, storeParts, canDivideLoads)) {
       if (fitting && !choice.overlapStores)
@@ -178,7 +179,8 @@ FailureOr<bool> fa4::tile::scheduleToFit(KernelOp kernel,
         fitting = std::move(*trial);
       else if (!fastest)
         fastest = std::move(*trial);
-      // The parts of stored values matter to shared memory only.
+      // Parts of stored values save shared memory only, so they cannot help
+      // here.
       if (best || !fit.tensorMemory)
         break;
     }

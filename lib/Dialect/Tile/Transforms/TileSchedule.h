@@ -23,19 +23,18 @@ using RequiredStages = llvm::MapVector<ChannelOp, int64_t>;
 // Values that arrive in parts (TileScheduleSplit.cpp)
 //===----------------------------------------------------------------------===//
 
-/// Replaces each channel from a compute role whose values are only ever the A
-/// operand of MMAs by two, the first with the leading columns.
+/// Splits channels that lead from a compute role to the A operand of MMAs only:
+/// two channels replace one, and the first has the leading columns.
 void splitArrivals(KernelOp kernel);
 
 /// Returns the most parts into which `divideLoads` divides a value.
 int64_t countLoadParts(KernelOp kernel);
 
-/// Lets matrices that are loaded in a loop, and are only ever the B operand of
-/// MMAs along whose K dimension their columns are, arrive in parts of equal
-/// columns, each through a channel of its own. A stage is a part then: shared
-/// memory that has no room for a second matrix may have room for some more
-/// parts, and the next load of a part begins when the MMAs have read this part
-/// rather than the whole matrix.
+/// Lets matrices that a loop loads arrive in parts of equal columns, each part
+/// through a channel of its own. The matrices must only be the B operand of
+/// MMAs, with their columns along K. A stage is then a part. Shared memory
+/// without room for a second matrix may have room for some more parts, and the
+/// next load of a part begins when the MMAs have read this part.
 void divideLoads(KernelOp kernel);
 
 //===----------------------------------------------------------------------===//
@@ -43,11 +42,11 @@ void divideLoads(KernelOp kernel);
 //===----------------------------------------------------------------------===//
 
 /// The steady state of a loop of an issue role: its operations in the order in
-/// which one pass of the new loop executes them, those of stage 0 one
-/// iteration ahead of those of stage 1.
+/// which one pass of the new loop executes them. Operations of stage 0 run one
+/// iteration ahead of operations of stage 1.
 ///
-/// Pure operations (indices, conditions, parts of tiles) are in no order: they
-/// are computed where they are needed, for the iteration that needs them.
+/// Pure operations (indices, conditions, parts of tiles) are not in the order:
+/// they are computed where they are needed, for the iteration that needs them.
 struct LoopPlan {
   mlir::scf::ForOp loop;
   llvm::SmallVector<mlir::Operation *> order;
@@ -73,9 +72,9 @@ enum class MmaOrder {
 using ScheduleRemarks =
     llvm::SmallVector<std::pair<mlir::Location, std::string>>;
 
-/// Plans every loop of issue roles that has MMAs, then those of loads, in the
-/// order of their consumers. Loops that cannot be planned get a remark and
-/// stay as they are. Fails where the roles wait for each other in a circle.
+/// Plans every loop of issue roles that has MMAs, then the loops of loads, in
+/// the order of their consumers. A loop that cannot be planned gets a remark
+/// and stays as it is. Fails if the roles wait for each other in a circle.
 llvm::FailureOr<LoopPlans> planLoops(KernelOp kernel, const RoleGraph &graph,
                                      MmaOrder order, ScheduleRemarks &remarks);
 
@@ -83,49 +82,49 @@ llvm::FailureOr<LoopPlans> planLoops(KernelOp kernel, const RoleGraph &graph,
 // Rewriting (TileSchedulePipeline.cpp, TileScheduleOrder.cpp)
 //===----------------------------------------------------------------------===//
 
-/// Rewrites a loop to its plan: in its order, and where it has two stages as
-/// prologue, loop of one iteration less, and epilogue.
+/// Rewrites a loop as its plan says. A loop with two stages becomes a prologue,
+/// a loop of one iteration less, and an epilogue.
 void applyPlan(const LoopPlan &plan, RequiredStages &required);
 
-/// In each block of a compute role: where lanes wait for a loaded vector behind
-/// a tile that MMAs compute, with nothing but computations in between, they
-/// wait for the vector first. What they compute from both then hangs on the
-/// tile's wait alone, as plans ask, and is computed a few columns at a time.
+/// Lets lanes of a compute role wait for a loaded vector before they wait for
+/// the tile of an MMA that meets it, if only computations stand between the two
+/// waits. The computations on both then depend on the tile's wait alone, as
+/// plans require, and can be done a few columns at a time.
 void waitForLoadedVectorsFirst(RoleOp role);
 
-/// In each block of the role: waits directly before the first use of their
-/// value (before a tile's wait where `waitForLoadedVectorsFirst` says so),
-/// releases directly after the last, and in compute roles acquires
-/// where the value to commit begins to be computed, and what feeds no
-/// commit behind the last commit; outside of loops every value directly before
-/// its first use.
+/// Puts the operations of each block of the role in order. Waits go directly
+/// before the first use of their value (or where `waitForLoadedVectorsFirst`
+/// puts them), and releases directly behind the last use. In compute roles,
+/// acquires go where the computation of the committed value begins, and
+/// computations for no commit go behind the last commit. Outside of loops, each
+/// value goes directly before its first use.
 void tidyRole(RoleOp role);
 
-/// Before the loop of a role that only loads: loads in the order in which
-/// their consumers wait for them.
+/// Sorts the loads in front of the loop of a role that only loads, in the order
+/// in which their consumers wait for them.
 void orderFirstLoads(KernelOp kernel);
 
 //===----------------------------------------------------------------------===//
 // Stores (TileScheduleStores.cpp)
 //===----------------------------------------------------------------------===//
 
-/// In loops whose operations with effects are waits, stores and releases, moves
-/// each release behind the next store, so that the next store is issued before
-/// the last one has ended. The channels then need two stages.
+/// Moves each release behind the next store, so that the next store is issued
+/// before the last one has ended. Only loops are changed whose operations with
+/// effects are waits, stores and releases. The channels then need two stages.
 void overlapStores(KernelOp kernel, RequiredStages &required);
 
 /// Returns the numbers of parts for which `divideStores` gives different
 /// kernels, in ascending order, 1 first.
 llvm::SmallVector<int64_t> getStoreParts(KernelOp kernel);
 
-/// Lets matrices that a compute role hands to stores in a loop go through their
-/// channel in `parts` parts of equal columns, one after another; in fewer where
-/// the columns cannot be divided so.
+/// Divides matrices that a compute role hands to stores in a loop: they go
+/// through their channel in `parts` parts of equal columns, one after another.
+/// There are fewer parts if the columns cannot be divided so.
 void divideStores(KernelOp kernel, int64_t parts);
 
-/// Lets matrices that several channels take from the same role to the same
-/// stores, one after another, go through one of these channels, whose stages
-/// they share: a store then has to read one matrix before the next is written.
+/// Merges channels that lead from the same role to the same stores, one after
+/// another, into one of them. They share its stages: a store has to read one
+/// matrix before the next is written.
 void shareStores(KernelOp kernel);
 
 //===----------------------------------------------------------------------===//
@@ -134,20 +133,20 @@ void shareStores(KernelOp kernel);
 
 /// How the stages of channels fit into shared memory.
 struct StageFit {
-  /// Every channel has the stages without which the order of operations
-  /// deadlocks.
+  /// True if every channel has the stages that its order of operations
+  /// requires: with fewer, the roles would deadlock.
   bool required;
-  /// Each ring that loads fill has a second stage, if one is of use: a load
-  /// overlaps with the use of the value before.
+  /// True if each ring that loads fill has a second stage, where one is of use:
+  /// a load then overlaps with the use of the value before.
   bool doubleBuffered;
-  /// The bytes of the largest value of these rings for which there is one stage
-  /// only, so that the next load waits for all of it.
+  /// Among these rings with a single stage, the bytes of the largest value. The
+  /// next load waits until all of it has been used.
   int64_t largestSingle;
 };
 
-/// Gives channels that are filled by loads in loops as many stages as shared
-/// memory holds, evenly, up to `maxStages` and to the number that hides the
-/// time of a load, and every channel those of `required`.
+/// Gives each channel the stages of `required`. Channels that loads fill in
+/// loops evenly get as many more as shared memory holds, up to `maxStages` and
+/// up to the number that hides the time of a load.
 StageFit chooseStages(KernelOp kernel, const TargetDescription &target,
                       const RequiredStages &required, int64_t maxStages);
 
@@ -155,10 +154,10 @@ StageFit chooseStages(KernelOp kernel, const TargetDescription &target,
 // The pass (TileSchedule.cpp)
 //===----------------------------------------------------------------------===//
 
-/// Schedules the kernel in the fastest way with which it fits into memory, or,
-/// if it fits in no way, in the fastest one. Returns whether it fits; fails
-/// with an error on an operation where the roles cannot be scheduled at all.
-/// Neither prints nor proves, whatever `options` say.
+/// Schedules the kernel in the fastest way that fits into memory, or, if none
+/// fits, in the fastest way. Returns whether it fits. Fails with an error on an
+/// operation if the roles cannot be scheduled at all. Neither prints nor
+/// proves, whatever `options` say.
 mlir::FailureOr<bool> scheduleToFit(KernelOp kernel,
                                     const TileScheduleOptions &options);
 

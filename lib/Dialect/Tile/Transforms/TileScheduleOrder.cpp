@@ -25,9 +25,9 @@ static bool anyBetween(Value channel, Operation *first, Operation *last) {
   return false;
 }
 
-/// Moves a wait down to the first use of its value. Waiting later is always
-/// possible: the role has to wait before that use anyway, and what it commits
-/// or releases in between comes sooner.
+/// Moves a wait down to the first use of its value. That is always possible,
+/// because the role has to wait before this use anyway. Commits and releases in
+/// between come sooner.
 static void sinkWait(WaitOp wait) {
   Operation *first = getFirstUser(wait->getResults(), *wait->getBlock());
   if (first && !anyBetween<WaitOp>(wait.getChannel(), wait, first) &&
@@ -40,14 +40,14 @@ static bool isTile(Value value) {
   return type && type.getRank() == 2;
 }
 
-/// Up to so many columns, lanes read a vector of columns before they wait for
-/// the tile that meets it: they have a register for each, and need not wait for
+/// Lanes read a vector of up to so many columns before they wait for the tile
+/// that meets it. They have a register for each column, and need not wait for
 /// shared memory once the tile is there. By the clock, the gradient at head
 /// dims 192 and 128, in blocks of 64 queries, takes 13% less time.
 static constexpr int64_t kHeldColumns = 64;
 
-/// Returns true if lanes need another tile for `user`, for which they wait
-/// behind `wait`, with no commit in between.
+/// Returns true if `user` needs another tile, for which lanes wait behind
+/// `wait` with no commit in between.
 static bool needsLaterTile(Operation *user, WaitOp wait) {
   SetVector<Operation *> slice;
   slice.insert(user);
@@ -63,13 +63,13 @@ static bool needsLaterTile(Operation *user, WaitOp wait) {
   return false;
 }
 
-/// Whether lanes can work on the value a few columns at a time, from the buffer
-/// to the commits of what becomes of it, and would need a register for each
-/// column to have read it before: it is a tile, or a vector of columns, that
-/// goes through elementwise operations and slices of columns only, of which
-/// some may be in the branches of an scf.if. Where another tile is needed
-/// before anything is committed, lanes compute what they can and hold it, so
-/// that the value's buffer is free while they wait for that tile.
+/// Returns true if lanes can work on the value a few columns at a time, from
+/// the buffer to the commits, and need a register for each column otherwise.
+/// The value must be a tile or a vector of columns, and must go through
+/// elementwise operations and slices of columns only; some may be in the
+/// branches of an scf.if. If lanes need another tile before they commit, they
+/// compute what they can and hold it instead, so that the value's buffer is
+/// free while they wait for that tile.
 static bool isStreamed(WaitOp wait) {
   Value value = wait.getValue();
   auto type = dyn_cast<VectorType>(value.getType());
@@ -103,9 +103,8 @@ static bool isStreamed(WaitOp wait) {
   return isWide;
 }
 
-/// Returns the operation up to which lanes stream a value: the first wait
-/// behind a commit. What is used behind that wait as well is in registers. Null
-/// if there is none.
+/// Returns the first wait behind a commit, up to which lanes stream a value, or
+/// null. A value that is used behind it as well is in registers.
 static Operation *endOfStream(WaitOp wait) {
   bool isCommitted = false;
   for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
@@ -117,13 +116,13 @@ static Operation *endOfStream(WaitOp wait) {
 }
 
 /// Returns the last operation of the wait's block that reads the value, or
-/// null. If `follows`, users of what pure operations compute from the value
-/// count as well: in a role of one thread, that still lies in the buffer, and
-/// lanes read what they stream as late as they need it, but before `end`.
+/// null. If `follows`, users of pure results computed from the value count as
+/// well. In a role of one thread these still lie in the buffer. Lanes read a
+/// streamed value as late as they need it, but before `end`.
 static Operation *lastUse(WaitOp wait, bool follows, Operation *end) {
   Operation *last = wait;
   SetVector<Value> reached;
-  // A scalar is read by the wait itself.
+  // The wait itself reads a scalar.
   if (isa_and_nonnull<VectorType>(wait.getValue() ? wait.getValue().getType()
                                                   : Type()))
     reached.insert(wait.getValue());
@@ -222,8 +221,8 @@ static Operation *beginOfValue(CommitOp commit) {
   return first;
 }
 
-/// Returns false if the acquire finds a free stage at once: it is the only one
-/// of its channel and runs once.
+/// Returns true if the acquire may have to wait. It finds a free stage at once
+/// if it is the only acquire of its channel and runs once.
 static bool mayBlock(AcquireOp acquire) {
   return acquire->getParentOfType<LoopLikeOpInterface>() ||
          llvm::count_if(acquire.getChannel().getUsers(),
@@ -246,7 +245,8 @@ static void placeAcquires(Block &block) {
       acquire->moveBefore(target);
       continue;
     }
-    // The acquire moves up only if no other role could be kept waiting by it.
+    // An acquire that may wait moves up past pure operations only: it must not
+    // keep another role waiting.
     bool blocks = mayBlock(acquire);
     while (acquire->getPrevNode() && target->isBeforeInBlock(acquire) &&
            (!blocks || isMemoryEffectFree(acquire->getPrevNode())))
@@ -284,8 +284,8 @@ static void deferUncommitted(Block &block) {
   }
 }
 
-/// Returns `limit`, or the release of a waited value that `op` reads if that
-/// comes earlier.
+/// Returns `limit`, or the release of a waited value that `op` reads if the
+/// release comes earlier.
 static Operation *orReleaseBefore(Operation *op, Operation *limit) {
   for (Operation *def : RoleGraph::operandOps(op))
     if (auto wait = dyn_cast<WaitOp>(def))
@@ -311,7 +311,7 @@ static void sinkToUsers(Block &block) {
   }
 }
 
-/// Returns true if all that comes from the channel has been loaded.
+/// Returns true if all values of the channel are loaded.
 static bool isLoaded(Value channel) {
   return llvm::all_of(channel.getUsers(), [](Operation *user) {
     auto commit = dyn_cast<CommitOp>(user);
@@ -319,11 +319,12 @@ static bool isLoaded(Value channel) {
   });
 }
 
-/// A wait for a vector behind computations on a tile that do not need the
-/// vector (a score_mod, for the vector that shifts its results) makes lanes
-/// hold the whole tile at once. What loads bring is there before what MMAs
-/// compute of other loads, so lanes wait for the vector before they wait for
-/// the tile. In between stand computations and releases only.
+/// Moves a wait for a loaded vector in front of the wait for a tile. A wait
+/// behind computations on the tile that do not need the vector (a score_mod,
+/// before the vector that shifts its results) makes lanes hold the whole tile
+/// at once. A loaded vector is there before a tile that MMAs compute from other
+/// loads, so the earlier wait costs nothing. Only computations and releases may
+/// stand in between.
 static void raiseLoadedVectors(Block &block) {
   SmallVector<WaitOp> waits(block.getOps<WaitOp>());
   for (WaitOp wait : waits) {
@@ -336,7 +337,8 @@ static void raiseLoadedVectors(Block &block) {
         wait->moveBefore(tile);
         break;
       }
-      // A tile that has not been read yet is released as if it had been.
+      // A tile that has not been read yet may be released in between: the read
+      // will come before.
       if (tile || !(isMemoryEffectFree(op) || isa<ReleaseOp>(op)))
         break;
     }
@@ -432,7 +434,7 @@ void fa4::tile::orderFirstLoads(KernelOp kernel) {
         if (wait->getParentOfType<RoleOp>().startsMmas())
           waits.push_back(wait);
       // A role that computes needs the value later than a role that starts
-      // MMAs.
+      // MMAs, so it does not count.
       group.neededAt = {n < waits.size() ? number[waits[n]] : number.size(),
                         number[group.ops.front()]};
     }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 // Upstream's scf::pipelineForLoop needs a static trip count or predication of
-// every operation, and hands every pure value from stage to stage; here trip
+// every operation, and hands every pure value from stage to stage. Here trip
 // counts are dynamic, and indices and conditions are computed again for the
 // iteration that needs them.
 
@@ -21,16 +21,15 @@ using namespace mlir;
 using namespace fa4::tile;
 
 namespace {
-/// A value of an earlier pass of the new loop: of an operation in the body, or
-/// of an iteration argument (what is yielded for it, in the pass where it
-/// is made, and before the first iteration its initial value), `lag` passes
-/// ago.
+/// A value from `lag` passes ago of the new loop. It is the result of an
+/// operation in the body, or an iteration argument: the value yielded for it,
+/// in the pass that makes it, or its initial value before the first iteration.
 using Slot = std::pair<Value, unsigned>;
 
 /// One of the three pieces of straight-line code into which the loop is cut:
-/// prologue, body and epilogue. In all of them "age" counts iterations
-/// backwards from the iteration of stage 0, so that an operation of stage s
-/// works at age s.
+/// prologue, body and epilogue. In all of them, "age" counts iterations
+/// backwards from the iteration of stage 0, so an operation of stage s works at
+/// age s.
 struct Segment {
   enum Kind { Prologue, Body, Epilogue };
   Segment(Kind kind, OpBuilder &builder) : kind(kind), builder(builder) {}
@@ -101,7 +100,7 @@ void Pipeliner::need(Value value, unsigned age) {
     need(operand, age);
 }
 
-/// Returns the copy of `value`, which an operation of the order makes in this
+/// Returns the copy of `value` that an operation of the order makes in this
 /// pass.
 Value Pipeliner::currentOf(Value value, Segment &segment) {
   Value current = segment.current.lookup(value);
@@ -270,8 +269,8 @@ void Pipeliner::run() {
   loop.erase();
 }
 
-/// Reorders the body in place; pure operations move up to where they are
-/// first needed, or stay at the top.
+/// Reorders the body in place. Pure operations move up to where they are first
+/// needed, or stay at the top.
 static void reorder(const LoopPlan &plan) {
   scf::ForOp loop = plan.loop;
   Block *body = loop.getBody();
@@ -297,8 +296,8 @@ static void reorder(const LoopPlan &plan) {
 void fa4::tile::applyPlan(const LoopPlan &plan, RequiredStages &required) {
   if (!plan.isPipelined())
     return reorder(plan);
-  // If a value is waited for before the value of the previous iteration is
-  // released, the channel needs another stage.
+  // A channel needs another stage if its next value is waited for before the
+  // last one is released.
   for (Operation *op : plan.order) {
     auto wait = dyn_cast<WaitOp>(op);
     if (!wait || plan.stage.lookup(op) != 0)

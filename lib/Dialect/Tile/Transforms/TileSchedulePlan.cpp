@@ -34,8 +34,8 @@ static SmallVector<Op> opsOn(Value channel, Block *block) {
   return ops;
 }
 
-/// Returns the operation of kind `To` that belongs to `op`: if `op` is the n-th
-/// of its kind on the channel in its block, the n-th of kind `To` there.
+/// Returns the operation of kind `To` that belongs to `op`. If `op` is the n-th
+/// of its kind on the channel in its block, this is the n-th of kind `To`.
 template <typename To, typename From> static To partnerOf(From op) {
   SmallVector<From> from = opsOn<From>(op.getChannel(), op->getBlock());
   SmallVector<To> to = opsOn<To>(op.getChannel(), op->getBlock());
@@ -46,8 +46,8 @@ template <typename To, typename From> static To partnerOf(From op) {
 
 namespace {
 /// Plans one loop. Anchors are the operations that do something: MMAs, memory
-/// accesses, anything with side effects but on channels. They are ordered
-/// first, and the operations on channels go to them.
+/// accesses, and anything else with side effects outside of channels. Anchors
+/// are ordered first; each operation on a channel then goes next to an anchor.
 class Planner {
 public:
   Planner(scf::ForOp loop, const RoleGraph &graph)
@@ -149,8 +149,8 @@ SmallVector<Operation *> Planner::anchorsBehind(Value value) {
   return found.takeVector();
 }
 
-/// Returns the MMA of this iteration to whose result `anchor`, an MMA too, adds
-/// its own; null if there is none.
+/// Returns the MMA of this iteration to whose result the MMA `anchor` adds its
+/// own, or null.
 Operation *Planner::previousWriter(Operation *anchor) {
   auto mma = dyn_cast<MmaOp>(anchor);
   auto previous =
@@ -179,9 +179,9 @@ bool Planner::writes(Operation *anchor, Value value) {
   });
 }
 
-/// Returns the anchors after which the value of `anchor` is not needed any more
-/// and, unless the order is `Ahead`, nothing that other roles compute from it
-/// and put in its place.
+/// Returns the anchors behind which the value of `anchor` is no longer needed.
+/// Unless the order is `Ahead`, values that other roles compute from it and put
+/// in its place must not be needed either.
 SmallVector<Operation *> Planner::freeing(Operation *anchor, MmaOrder order) {
   SmallVector<Operation *> result;
   for (auto commit : body->getOps<CommitOp>()) {
@@ -259,7 +259,7 @@ unsigned Planner::slotOf(Operation *anchor, ArrayRef<Operation *> older,
   };
   for (Operation *op : freeing(anchor, order))
     notBefore(op);
-  // First values of the previous iteration, then values of this one.
+  // First come values of the previous iteration, then values of this one.
   for (auto [arg, yielded] : llvm::zip(loop.getRegionIterArgs(),
                                        body->getTerminator()->getOperands()))
     if (llvm::is_contained(anchorsUsing(arg), anchor))
@@ -286,8 +286,8 @@ LogicalResult Planner::planMmas(MmaOrder order) {
   auto trips = graph.roundTrips(loop);
   if (failed(trips))
     return failure();
-  // The loop gets two stages. More would need more buffers for the results of
-  // MMAs, for which tensor memory has no room at the tile sizes in use.
+  // Two stages suffice. More would need more buffers for the results of MMAs,
+  // for which tensor memory has no room at the tile sizes in use.
   for (Operation &op : body->without_terminator())
     plan.stage[&op] =
         order == MmaOrder::None ? 0 : std::min(trips->lookup(&op), 1u);
@@ -380,14 +380,14 @@ void Planner::planLoads(const LoopPlans &plans) {
   llvm::sort(plan.order, [&](Operation *a, Operation *b) {
     return at[a] != at[b] ? at[a] < at[b] : a->isBeforeInBlock(b);
   });
-  // If all anchors are in one stage, running loads ahead gains nothing.
+  // With all anchors in one stage, running loads ahead gains nothing.
   if (llvm::all_of(anchors, [&](Operation *op) { return plan.stage[op]; }))
     for (Operation *op : anchors)
       plan.stage[op] = 0;
   attach();
 }
 
-/// Puts an operation on a channel before or behind an anchor.
+/// Puts an operation on a channel in front of or behind an anchor.
 void Planner::attachOne(Operation *op) {
   auto put = [&](Operation *anchor, bool isBefore) {
     plan.stage[op] = plan.stage[anchor];
@@ -454,7 +454,7 @@ void Planner::attach() {
 
 namespace {
 /// Looks for uses before their definition. A plan can have such uses if roles
-/// do not do what their channels promise.
+/// break the promises of their channels.
 class UseChecker {
 public:
   UseChecker(LoopPlan &plan) : plan(plan), body(plan.loop.getBody()) {}
@@ -502,7 +502,8 @@ bool UseChecker::isMade(Value value, int age, unsigned position) {
 }
 
 namespace {
-/// Plans the loops of a kernel, and collects why some stay as they are.
+/// Plans the loops of a kernel, and collects the reasons why some stay as they
+/// are.
 class KernelPlanner {
 public:
   KernelPlanner(KernelOp kernel, const RoleGraph &graph,

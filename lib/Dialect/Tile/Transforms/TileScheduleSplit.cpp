@@ -37,8 +37,8 @@ static SmallVector<Part> partsOf(int64_t columns) {
 }
 
 /// Returns true if the channel's values come from a compute role and are only
-/// used as the A operand of MMAs, with the columns as the K dimension. Of the
-/// first columns of a folded value, half of the threads have none.
+/// the A operand of MMAs, with the columns as the K dimension. Folded values
+/// are not split: half of the threads have none of the first columns.
 static bool canSplit(const ChannelUses &uses) {
   ChannelOp channel = uses.channel;
   VectorType type = channel.getTileType();
@@ -77,7 +77,8 @@ static Value extract(OpBuilder &builder, Location loc, Value tile, Part part,
 }
 
 /// Replaces an MMA by one for each part of its K dimension. `tiles` are the
-/// parts of the operand `whole`, A or B; those of the other one are slices.
+/// parts of the operand `whole`, which is A or B. The other operand is cut by
+/// slices.
 static void splitMma(MmaOp mma, const OpOperand &whole, ValueRange tiles,
                      ArrayRef<Part> parts) {
   OpBuilder builder(mma);
@@ -182,10 +183,10 @@ static bool isTransposedB(WaitOp wait) {
          });
 }
 
-/// Returns how many boxes of a load's tensor map, which are as wide as the
-/// swizzle, make up a value of the channel: a part has whole boxes. Returns 1
-/// for channels that loads in loops do not fill, and those whose values cannot
-/// be divided.
+/// Returns the number of boxes of the load's tensor map in a value of the
+/// channel. A box is as wide as the swizzle, and a part has whole boxes.
+/// Returns 1 for a channel that loads in loops do not fill, or whose values
+/// cannot be divided.
 static int64_t countBoxes(const ChannelUses &uses) {
   ChannelOp channel = uses.channel;
   VectorType type = channel.getTileType();
@@ -215,7 +216,7 @@ int64_t fa4::tile::countLoadParts(KernelOp kernel) {
   return most;
 }
 
-/// Loads a part of what `load` loads.
+/// Builds a load of a part of the tile that `load` loads.
 static Value loadPart(OpBuilder &builder, LoadOp load, Part part,
                       ChannelOp channel) {
   Location loc = load.getLoc();

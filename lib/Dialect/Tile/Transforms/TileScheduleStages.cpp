@@ -33,8 +33,8 @@ static bool isLoadRing(const ChannelUses &uses) {
 }
 
 /// Returns the rings in the order in which a pass of the consumer's loop waits
-/// for them. With one stage each, the load of the next value of the first one
-/// starts when the pass is over, and has less time.
+/// for them. If each ring has one stage, the next load of the first ring has
+/// the least time: it starts when the pass is over.
 static SmallVector<ChannelOp> findLoadRings(KernelOp kernel) {
   llvm::MapVector<ChannelOp, ChannelUses> uses = collectChannelUses(kernel);
   llvm::SetVector<ChannelOp> rings;
@@ -63,14 +63,14 @@ static uint64_t mmaCyclesIn(scf::ForOp loop, const TargetDescription &target) {
 /// Returns for each ring the number of stages beyond which another one gains
 /// nothing.
 ///
-/// A load of a ring of n stages starts when a value is released, and has n - 1
-/// passes of the consumer's loop until it is waited for. Of such a pass the
-/// tensor cores take a part at least, and rings that one loop of loads fills
-/// advance together: the slowest of their consumers sets the pace of all. So
-/// with 1280 cycles of MMAs in a pass (the gradient at head dim 64) and 1150 of
-/// a load, a third stage has nothing to hide; with 256 cycles (a product of
-/// matrices) six stages do. A ring may have `maxStages` where its pace is not
-/// known, since no MMA is in its loops, or the time of a load.
+/// A load of a ring of n stages starts when a value is released, and is waited
+/// for n - 1 passes of the consumer's loop later. The MMAs of a pass give the
+/// least time that a pass takes. Rings that one loop of loads fills advance
+/// together, so the slowest of their consumers sets the pace of all. With 1280
+/// cycles of MMAs in a pass (the gradient at head dim 64) and 1150 of a load, a
+/// third stage has nothing to hide; with 256 cycles (a product of matrices) six
+/// stages do. A ring may have `maxStages` if its pace is unknown, because no
+/// MMA is in its loops, or if the time of a load is unknown.
 static llvm::DenseMap<ChannelOp, int64_t>
 findUsefulStages(KernelOp kernel, ArrayRef<ChannelOp> rings,
                  const TargetDescription &target, int64_t maxStages) {
@@ -82,7 +82,7 @@ findUsefulStages(KernelOp kernel, ArrayRef<ChannelOp> rings,
         apply(loop);
   };
   for (ChannelOp ring : rings) {
-    // Of several loops that consume a ring (with and without a mask, say), the
+    // If several loops consume a ring (with and without a mask, say), the
     // fastest one counts.
     std::optional<uint64_t> cycles;
     for (WaitOp wait : uses.find(ring)->second.waits)
@@ -148,10 +148,10 @@ private:
 };
 } // namespace
 
-/// Gives buffers of what CTAs exchange in a loop a second stage, if there is
-/// room. Lanes write one when the MMAs of both CTAs have read the last value,
-/// and those wait until both halves have come: with one stage, that is longer
-/// than the load of a value takes.
+/// Gives buffers that CTAs exchange in a loop a second stage, if there is room.
+/// Lanes write such a buffer when the MMAs of both CTAs have read the last
+/// value, and the MMAs wait until both halves have come. With one stage, this
+/// takes longer than a load.
 static void doubleExchanges(KernelOp kernel, const TargetDescription &target,
                             SharedMemory &memory) {
   for (SmallVector<ChannelOp> &buffer : collectBuffers(kernel)) {
@@ -171,7 +171,7 @@ static void doubleExchanges(KernelOp kernel, const TargetDescription &target,
   }
 }
 
-/// Gives each buffer as many stages as one of its channels has already or
+/// Gives each buffer the most stages that one of its channels already has or
 /// requires.
 static void setLeastStages(KernelOp kernel, const RequiredStages &required) {
   for (SmallVector<ChannelOp> &buffer : collectBuffers(kernel)) {
@@ -187,9 +187,9 @@ static void setLeastStages(KernelOp kernel, const RequiredStages &required) {
 }
 
 /// Gives each ring one more stage in turn until the next one gains nothing or
-/// does not fit. In the last round some rings get their second stage, but no
-/// third one: a load of the others waits for its turn anyway, and more rounds
-/// of different lengths make more states to prove.
+/// does not fit. A round that does not fit for all rings gives second stages
+/// but no third ones: a load of the other rings waits for its turn anyway, and
+/// rings of different lengths make more states to prove.
 static void growRings(SmallVector<ChannelOp> rings,
                       const llvm::DenseMap<ChannelOp, int64_t> &usefulStages,
                       SharedMemory &memory, const TargetDescription &target) {
@@ -222,8 +222,8 @@ StageFit fa4::tile::chooseStages(KernelOp kernel,
                                  const RequiredStages &required,
                                  int64_t maxStages) {
   setLeastStages(kernel, required);
-  // Large values first: of one that arrives in parts, the next load waits for
-  // a part only.
+  // Rings of large values come first: for a value that arrives in parts, the
+  // next load waits for a part only.
   std::map<int64_t, SmallVector<ChannelOp>, std::greater<>> bySize;
   for (ChannelOp ring : findLoadRings(kernel))
     bySize[getSmemBytes(ring)].push_back(ring);

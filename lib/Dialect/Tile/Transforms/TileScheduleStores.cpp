@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 // A value that leaves the kernel in each iteration of a loop goes through
-// shared memory: lanes write it to a stage, a store reads the stage, at a time
-// of its own, and the stage is released when the store has read it. With two
-// stages, the role that stores can issue the next store before the last one has
-// ended. Where shared memory does not hold two stages of the whole value, the
-// value goes through the ring in parts.
+// shared memory. Lanes write it to a stage; a store reads the stage later, and
+// the stage is released when the store has read it. With two stages, the role
+// that stores can issue the next store before the last one has ended. If shared
+// memory does not hold two stages of the whole value, the value goes through
+// the ring in parts.
 
 #include "QuietTrial.h"
 #include "TileSchedule.h"
@@ -33,7 +33,7 @@ static bool isStore(Operation *op) { return isa<StoreOp, ReduceAddOp>(op); }
 // The order in a loop of stores
 //===----------------------------------------------------------------------===//
 
-/// Moves releases under a condition.
+/// Moves the releases into an scf.if on the comparison of `a` and `b`.
 static void guardReleases(OpBuilder &builder, Location loc,
                           arith::CmpIPredicate predicate, Value a, Value b,
                           ArrayRef<ReleaseOp> releases) {
@@ -44,10 +44,11 @@ static void guardReleases(OpBuilder &builder, Location loc,
     ReleaseOp::create(inner, release.getLoc(), release.getChannel());
 }
 
-/// Moves the releases of the loop behind the next store, in the next iteration
-/// if there is none behind them. A release that goes to the next iteration is
-/// left out in the first one, and follows the loop for the last one. A release
-/// does not go behind the end of a turn, which waits for all stores.
+/// Moves the releases of the loop behind the next store. If no store follows in
+/// the iteration, this is the first store of the next one. Such a release is
+/// left out in the first iteration, and another one behind the loop serves the
+/// last. A release does not move behind the end of a turn, which waits for all
+/// stores.
 static void delayReleases(scf::ForOp loop, RequiredStages &required) {
   SmallVector<ReleaseOp> pending;
   Operation *firstStore = nullptr;
@@ -78,8 +79,8 @@ static void delayReleases(scf::ForOp loop, RequiredStages &required) {
     release->erase();
 }
 
-/// Returns true if the loop does nothing but wait for values, store them, in
-/// turn perhaps, and release them, all directly in its body.
+/// Returns true if the loop only waits for values, stores them (perhaps in
+/// turn) and releases them, all directly in its body.
 static bool isStoreLoop(scf::ForOp loop) {
   bool stores = false;
   return loop.getRegionIterArgs().empty() &&
@@ -123,8 +124,8 @@ static Operation *findStore(WaitOp wait) {
 /// The smallest swizzle, which is the narrowest box of a tensor map.
 static constexpr int64_t kNarrowestBox = 32;
 
-/// Returns true if lanes fill the channel in a loop, or with one work tile
-/// after another, and a role stores each of its matrices.
+/// Returns true if lanes fill the channel in a loop or for one work tile after
+/// another, and a role stores each of its matrices.
 static bool isStored(const ChannelUses &uses) {
   ChannelOp channel = uses.channel;
   if (!channel.getTileType() || channel.getSpace() != MemorySpace::smem ||
@@ -143,10 +144,11 @@ static bool isStored(const ChannelUses &uses) {
          llvm::all_of(uses.waits, findStore);
 }
 
-/// Returns into how many parts, of whole boxes of a store's tensor map, a value
-/// of the channel can be divided. Boxes are as wide as the swizzle. A part of a
-/// folded value has as many columns of either half, in boxes as narrow as need
-/// be. Returns 1 for channels whose values cannot be divided.
+/// Returns the number of parts into which a value of the channel can be
+/// divided. A part has whole boxes of a store's tensor map, which are as wide
+/// as the swizzle. A part of a folded value has as many columns of each half,
+/// in boxes as narrow as necessary. Returns 1 for channels whose values cannot
+/// be divided.
 static int64_t countBoxes(const ChannelUses &uses) {
   if (!isStored(uses))
     return 1;
@@ -174,7 +176,8 @@ SmallVector<int64_t> fa4::tile::getStoreParts(KernelOp kernel) {
   return sorted;
 }
 
-/// The turn in which the store adds, if it is the only one to do so.
+/// Returns the turn in which the store adds, if no other store adds in it; else
+/// null.
 static AwaitTurnOp findTurn(Operation *store) {
   auto add = dyn_cast<ReduceAddOp>(store);
   auto turn = add && add.getTurn() ? add.getTurn().getDefiningOp<AwaitTurnOp>()
@@ -185,16 +188,16 @@ static AwaitTurnOp findTurn(Operation *store) {
              : AwaitTurnOp();
 }
 
-/// Returns the operand of a store that is the index of its first column: the
-/// operands are the tile, the destination and the indices.
+/// Returns the number of the operand that is the index of the first column. The
+/// operands of a store are the tile, the destination and the indices.
 static unsigned getColumnOperand(Operation *store) {
   auto dims = isa<StoreOp>(store) ? cast<StoreOp>(store).getTileDims()
                                   : cast<ReduceAddOp>(store).getTileDims();
   return 2 + dims.back();
 }
 
-/// Builds a copy of a store, of columns that begin `offset` columns behind its
-/// own.
+/// Builds a copy of a store whose columns begin `offset` columns behind those
+/// of `store`.
 static void storeColumns(OpBuilder &builder, Operation *store, Value tile,
                          int64_t offset) {
   Location loc = store->getLoc();
@@ -220,10 +223,10 @@ static Value takeColumns(OpBuilder &builder, Location loc, Value matrix,
       ArrayRef<int64_t>{rows, count}, ArrayRef<int64_t>{1, 1});
 }
 
-/// Stores the parts of a value one after another, each released behind its
-/// store. Of what is added in turn, the next work tile may add a part when this
-/// one has added that part. A part of a folded value has columns of either
-/// half, each with a store of its own.
+/// Stores the parts of a value one after another, and releases each behind its
+/// store. In a turn, the next work tile may add a part as soon as this one has
+/// added the same part. A part of a folded value has columns of both halves,
+/// each with a store of its own.
 static void storeParts(WaitOp wait, ChannelOp channel, int64_t parts) {
   Operation *store = findStore(wait);
   VectorType type = channel.getTileType();
@@ -249,9 +252,10 @@ static void storeParts(WaitOp wait, ChannelOp channel, int64_t parts) {
   wait.erase();
 }
 
-/// Returns a part of a value with the columns of `type`: those that lie side by
-/// side, or, where `halves` threads hold a row, those of what each of them
-/// holds, one behind the other, so that each thread has a part of its own.
+/// Returns a part of a value with the columns of `type`. If one thread holds a
+/// row, these are neighbouring columns. If `halves` threads hold a row, the
+/// part has some columns of each thread, one thread behind the other, so that
+/// each thread has a part of its own.
 static Value takePart(OpBuilder &builder, Location loc, Value value,
                       int64_t part, VectorType type, int64_t halves) {
   int64_t columns = type.getDimSize(1);
@@ -310,8 +314,8 @@ static void checkTurnsInParts(KernelOp kernel) {
       turn.setParts(1);
 }
 
-/// Returns true if the channels lead from one role to another and are used in
-/// the same order at both ends, so that one ring can carry the values of both.
+/// Returns true if the two channels lead from one role to another and are used
+/// in the same order at both ends. One ring can then carry the values of both.
 static bool haveOneOrder(const ChannelUses &a, const ChannelUses &b) {
   ChannelOp one = a.channel, other = b.channel;
   if (one.getTileType() != other.getTileType() ||
@@ -319,8 +323,9 @@ static bool haveOneOrder(const ChannelUses &a, const ChannelUses &b) {
       a.consumers.getArrayRef() != b.consumers.getArrayRef() ||
       a.producers.size() != 1)
     return false;
-  // Returns for each of the channels' ops in a block, in program order, whether
-  // it is a's; nothing if they are in several blocks.
+  // Returns, for the operations of both channels in program order, whether each
+  // one is an operation on a's channel. Returns nothing if they are in several
+  // blocks.
   auto orderOf = [](auto ofA, auto ofB) -> std::optional<SmallVector<bool>> {
     SmallVector<std::pair<Operation *, bool>> ops;
     for (auto op : ofA)
@@ -341,10 +346,10 @@ static bool haveOneOrder(const ChannelUses &a, const ChannelUses &b) {
 }
 
 /// Puts values that go through several channels one after another through the
-/// first of these, which gets the stages of all if `keepsStages`. Parts of two
-/// tiles, say, wait for their own tile's last part to be read where each tile
-/// has a channel; in one ring of two stages the parts of both follow each
-/// other.
+/// first of these. It gets the stages of all if `keepsStages`. Example: with a
+/// channel for each of two tiles, the parts of a tile wait until the last part
+/// of the same tile has been read. In one ring of two stages, the parts of both
+/// tiles follow each other.
 static void mergeStores(KernelOp kernel, ArrayRef<ChannelOp> divided,
                         bool keepsStages) {
   SmallVector<ChannelOp> rest(divided);

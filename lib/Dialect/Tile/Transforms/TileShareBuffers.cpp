@@ -32,8 +32,8 @@ struct TileShareBuffers
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     const TargetDescription &target = kernel.getTarget();
-    // The proof comes first: acquires that are dropped for being needless are
-    // not checked afterwards.
+    // The proof comes first: it would no longer see acquires that are dropped
+    // below as needless.
     if (failed(checkBuffers(kernel, target)) ||
         (verify && failed(verifyProtocol(kernel))))
       return signalPassFailure();
@@ -42,9 +42,9 @@ struct TileShareBuffers
 };
 } // namespace
 
-/// Removes acquires and releases of channels of which a CTA fills no stage
-/// twice. Where a CTA takes several work tiles, their loop (`tile.work`)
-/// repeats the commits.
+/// Removes acquires and releases of channels whose stages a CTA never fills
+/// twice. If a CTA takes several work tiles, their loop (`tile.work`) repeats
+/// the commits.
 static void dropUnusedEmptySides(KernelOp kernel) {
   for (auto &[channel, uses] : collectChannelUses(kernel)) {
     ChannelOp op = channel;
@@ -62,7 +62,7 @@ static void dropUnusedEmptySides(KernelOp kernel) {
 }
 
 namespace {
-/// A buffer and the channel that has it.
+/// A buffer and the channel that owns it.
 struct OwnedBuffer {
   ChannelOp owner;
   PlacedBuffer buffer;
@@ -74,9 +74,9 @@ struct OwnedBuffer {
 };
 } // namespace
 
-/// Places the buffers of a space where they need the least memory. Two of them
-/// overlap only where one is dead before the other is written. Sets `need` to
-/// the end of the last one.
+/// Places the buffers of a space so that they need the least memory. Two
+/// buffers overlap only if one is dead before the other is written. Sets `need`
+/// to the end of the last buffer.
 static SmallVector<OwnedBuffer>
 placeByLifetimes(KernelOp kernel, MemorySpace space,
                  const TargetDescription &target, Lifetimes &lifetimes,
@@ -94,7 +94,7 @@ placeByLifetimes(KernelOp kernel, MemorySpace space,
   return result;
 }
 
-/// Records for all buffers that overlap which of the two is used `after` the
+/// Records for each pair of overlapping buffers which one is used `after` the
 /// other.
 static void recordOrder(KernelOp kernel, MemorySpace space,
                         const TargetDescription &target, Lifetimes &lifetimes) {
@@ -128,9 +128,9 @@ void fa4::tile::shareBuffers(KernelOp kernel, const TargetDescription &target) {
   Lifetimes lifetimes(kernel);
   recordOrder(kernel, MemorySpace::tmem, target, lifetimes);
   recordOrder(kernel, MemorySpace::smem, target, lifetimes);
-  // A channel must be declared before those that name it. Where roles never run
-  // to their ends, all of their operations may count as being before each
-  // other; then nothing is shared.
+  // A channel must be declared before those that name it. If that is not
+  // possible, nothing is shared: in roles that never end, all operations may
+  // count as being before each other.
   Block *body = &kernel.getBody().front();
   if (sortTopologically(body))
     return;

@@ -42,8 +42,9 @@ static unsigned significandBits(Value value) {
   return bits;
 }
 
-/// Whether the elements of `exponent` are proven to be where `tile.exp2`
-/// defines its polynomial, which overflows to another number than infinity.
+/// Returns true if the elements of `exponent` are proven to be where
+/// `tile.exp2` defines its polynomial. Beyond, it does not overflow to
+/// infinity.
 static bool isInPolynomialRange(Value exponent) {
   std::optional<double> bound = getExponentBound(exponent);
   return bound && *bound < 128;
@@ -59,8 +60,8 @@ struct TileSplitExp : public fa4::tile::impl::TileSplitExpBase<TileSplitExp> {
   }
 
 private:
-  /// The options on their own; whether a row has as many pairs is asked for
-  /// each exponential.
+  /// Checks the values of the options. Whether a row has as many pairs is
+  /// checked for each exponential.
   LogicalResult checkOptions();
   LogicalResult splitKernel(KernelOp kernel);
   FailureOr<Exp2Op> planOne(math::Exp2Op op, unsigned tiles,
@@ -98,7 +99,7 @@ std::optional<unsigned> TileSplitExp::requestedPairs(const RowWork &work) {
   return std::nullopt;
 }
 
-/// Builds the replacement of `op` in front of it; returns null if `op` stays as
+/// Builds the replacement of `op` in front of it. Returns null if `op` stays as
 /// it is.
 FailureOr<Exp2Op> TileSplitExp::planOne(math::Exp2Op op, unsigned tiles,
                                         const TargetDescription &target) {
@@ -154,8 +155,8 @@ LogicalResult TileSplitExp::splitKernel(KernelOp kernel) {
       exponentials.push_back(exp);
   if (exponentials.empty())
     return success();
-  // All roles are planned before any is changed: they run at the same time, so
-  // that the plan of each must count the unchanged work of the others.
+  // All roles are planned before any is changed. They run at the same time, so
+  // the plan of each must count the unchanged work of the others.
   SmallVector<Exp2Op> plans;
   for (math::Exp2Op op : exponentials) {
     FailureOr<Exp2Op> plan =

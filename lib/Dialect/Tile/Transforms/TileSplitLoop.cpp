@@ -82,9 +82,9 @@ static std::optional<Threshold> matchThreshold(Value condition,
   }
 }
 
-/// Matches a comparison, or two of opposite directions. With `ori` the
-/// comparison that holds first comes first (true, false, true); with `andi` the
-/// other one does (false, true, false). If the two ranges overlap or touch, the
+/// Matches a comparison, or two comparisons of opposite directions. With `ori`,
+/// the one that holds first comes first (true, false, true); with `andi`, the
+/// other one (false, true, false). If the two ranges overlap or touch, the
 /// middle phase is empty, which is right as well.
 static std::optional<Phases> matchCondition(Value condition, scf::ForOp loop) {
   if (auto threshold = matchThreshold(condition, loop))
@@ -119,8 +119,8 @@ static Value firstBeyond(OpBuilder &builder, scf::ForOp loop, Threshold at,
     Value offset = arith::MulIOp::create(builder, loc, steps, step);
     bound = arith::AddIOp::create(builder, loc, begin, offset);
   }
-  // The value may exceed the end by less than one step, which would be a start
-  // behind the end for the next loop.
+  // The value may exceed the end by less than one step. The next loop would
+  // then start behind the end.
   return arith::MinSIOp::create(builder, loc, bound, loop.getUpperBound());
 }
 
@@ -182,9 +182,9 @@ static void eraseDead(scf::ForOp loop) {
       op.erase();
 }
 
-/// Moves releases behind the last use of a waited value. Before the split, a
-/// branch that passed the value on was its last use; now the users of the
-/// branch's result are.
+/// Moves releases behind the last use of a waited value. Before the split, the
+/// last use was a branch that passed the value on; now it is a user of the
+/// branch's result.
 static void sinkReleases(Block &block) {
   llvm::DenseMap<Value, WaitOp> waited;
   for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -192,7 +192,7 @@ static void sinkReleases(Block &block) {
       waited[wait.getChannel()] = wait;
     auto release = dyn_cast<ReleaseOp>(op);
     WaitOp wait = release ? waited.lookup(release.getChannel()) : WaitOp();
-    // A scalar is read by the wait itself.
+    // The wait itself reads a scalar.
     if (!wait || !wait.getValue() ||
         !isa<VectorType>(wait.getValue().getType()))
       continue;
@@ -202,17 +202,18 @@ static void sinkReleases(Block &block) {
   }
 }
 
-/// Whether the CTAs of a cluster may decide differently. Their loops must make
-/// the same passes, so that a loop cannot end where one of them decides.
+/// Returns true if the CTAs of a cluster may decide differently. Their loops
+/// must make the same passes, so a loop cannot end where a single CTA decides.
 static bool differsInCluster(KernelOp kernel, Value condition) {
   ClusterAttr cluster = kernel.getClusterAttr();
   return cluster &&
          RankDependence(kernel, cluster.getAxis()).differs(condition);
 }
 
-/// A body with more operations on rows is not cloned. Each of them becomes one
-/// or more instructions a column, so that the branch costs little beside them,
-/// and a copy of the body as much of the time of a compilation as the body.
+/// A body with more operations on rows is not cloned. Each operation becomes
+/// one or more instructions for each column, so the branch costs little beside
+/// them. A copy of the body, however, would cost as much compile time as the
+/// body.
 static constexpr unsigned kLongBody = 150;
 
 static bool isLong(scf::ForOp loop) {

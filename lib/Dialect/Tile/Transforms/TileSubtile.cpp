@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Dimensions of values that an operation relates to each other (the rows of an
-// MMA's A and of its result, those of a matrix and of the vector that is
-// broadcast to it) form a class. A class is cut as a whole, so each operation
-// is repeated once for each combination of parts of the classes it touches.
+// Dimensions of values that an operation relates to each other form a class:
+// the rows of an MMA's A and of its result, for example, or the rows of a
+// matrix and the elements of the vector that is broadcast to it. A class is cut
+// as a whole. Each operation is repeated once for each combination of parts of
+// the classes that it touches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -154,7 +155,8 @@ void Dimensions::addBroadcast(vector::BroadcastOp op) {
       join(op.getSource(), dim, op.getVector(), added + dim);
 }
 
-/// A shape cast may only add or remove dimensions of size 1.
+/// Joins the dimensions of a shape cast, which may only add or remove
+/// dimensions of size 1.
 void Dimensions::addShapeCast(vector::ShapeCastOp op) {
   ArrayRef<int64_t> from = shapeOf(op.getSource()),
                     to = shapeOf(op.getResult());
@@ -228,7 +230,7 @@ void Dimensions::addOp(Operation *op) {
     return addBranch(branch);
   if (OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() > 0)
     return addElementwise(op);
-  // A part of such an operation only differs in its position.
+  // A part of such an operation differs only in its position.
   if (isa<LoadOp, LoadRowsOp, StoreOp, ReduceAddOp, vector::StepOp,
           scf::YieldOp>(op))
     return;
@@ -431,7 +433,7 @@ Operation *Splitter::makePart(Operation *op, const Choice &choice, Value sum) {
   return copy;
 }
 
-/// Splits an operation that is no control flow.
+/// Splits an operation without control flow.
 void Splitter::splitSimple(Operation *op) {
   llvm::SmallSetVector<unsigned, 4> kept, summed;
   for (Value result : op->getResults())
@@ -477,8 +479,8 @@ void Splitter::splitLoop(scf::ForOp op) {
   distribute(op.getResults(), loop.getResults());
 }
 
-/// Fills the regions of `branch` with copies of those of `op`. The copies yield
-/// the parts for `choice`, or all parts without one.
+/// Fills the regions of `branch` with copies of the regions of `op`. The copies
+/// yield the parts for `choice`, or all parts if it is null.
 void Splitter::splitRegions(scf::IfOp op, scf::IfOp branch,
                             const Choice *choice) {
   OpBuilder::InsertionGuard guard(b);
@@ -512,9 +514,9 @@ void Splitter::splitBranch(scf::IfOp op) {
   for (Value result : op.getResults())
     types.push_back(partType(result));
 
-  // If there are no side effects and each result has the same parts, each part
-  // gets a branch of its own, so that the work for one part does not wait for
-  // another's.
+  // Each part gets a branch of its own if there are no side effects and each
+  // result has the same parts. The work for one part then does not wait for
+  // another part's.
   llvm::SmallSetVector<unsigned, 4> kept;
   for (Value result : op.getResults())
     kept.insert_range(cutClasses(result));
@@ -566,8 +568,8 @@ void Splitter::run() {
     split(&op);
   old.dropAllDefinedValueUses();
   old.erase();
-  // Merges operations that were copied for each part although they are the
-  // same, and removes those that a part's branch does not use.
+  // Some operations were copied for each part but are the same: they are
+  // merged. Operations that a part's branch does not use are removed.
   IRRewriter rewriter(kernel.getContext());
   (void)runRegionDCE(rewriter, kernel->getRegions());
   DominanceInfo dominance(kernel);
@@ -578,7 +580,7 @@ void Splitter::run() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Determines which classes are cut, and the MMA that is the reason.
+/// Finds the classes to be cut, and for each the MMA that is the reason.
 static LogicalResult findOversizeRows(KernelOp kernel, Dimensions &dimensions,
                                       int64_t rows, PartCounts &counts,
                                       DenseMap<unsigned, MmaOp> &reasons) {

@@ -29,8 +29,7 @@ struct TileVerifyProtocol
     if (failed(verifyProtocol(getOperation(), &statistics)))
       signalPassFailure();
     if (print)
-      // Kernels are processed in parallel, so that a line is written as a
-      // whole.
+      // Kernels are processed in parallel, so a line is written as a whole.
       llvm::errs() << llvm::formatv("@{0}: {1} steps, {2} states\n",
                                     getOperation().getSymName(),
                                     statistics.steps, statistics.states)

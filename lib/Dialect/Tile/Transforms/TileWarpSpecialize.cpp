@@ -47,9 +47,9 @@ static bool isZero(Value value) {
   return matchPattern(value, m_AnyZeroFloat());
 }
 
-/// Selects zeros as the loop's result if the loop had no iteration: in that
-/// case no MMA has written the accumulator, and nobody else has written the
-/// zeros from which it started.
+/// Selects zeros as the loop's result if the loop made no iteration. No MMA has
+/// written the accumulator then, and nobody has written the zeros from which it
+/// starts.
 static void selectZeros(scf::ForOp loop, unsigned index) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop.getContext());
   b.setInsertionPointAfter(loop);
@@ -61,8 +61,8 @@ static void selectZeros(scf::ForOp loop, unsigned index) {
   result.replaceAllUsesExcept(select, select);
 }
 
-/// Factors of the rows that `product` multiplies the carried value by; null if
-/// it multiplies by something else.
+/// Returns the value for each row by which `product` multiplies the carried
+/// value. Returns null if the other factor is none of this kind.
 static Value getFactors(arith::MulFOp product, Value carried) {
   Value other =
       product.getLhs() == carried ? product.getRhs() : product.getLhs();
@@ -79,7 +79,7 @@ static Value getFactors(arith::MulFOp product, Value carried) {
       DenseElementsAttr::get(rows, splat.getSplatValue<Attribute>()));
 }
 
-/// Products of an accumulator on its way to the MMA become `tile.rescale`,
+/// Turns products of an accumulator on its way to the MMA into `tile.rescale`,
 /// which leaves a value alone that nobody has written. `steps` leads from the
 /// carried value to the MMA.
 static LogicalResult rescaleAccumulators(BlockArgument arg,
@@ -115,7 +115,7 @@ static LogicalResult rescaleAccumulators(BlockArgument arg,
 }
 
 /// Gives an MMA a condition if it adds to an accumulator that the loop starts
-/// from zero: it then does not read the accumulator in the first
+/// from zero. The MMA then does not read the accumulator in the first
 /// iteration, so nobody has to write the zeros.
 static LogicalResult skipZeroAccumulators(KernelOp kernel) {
   ExecutionCounts counts;
@@ -126,7 +126,7 @@ static LogicalResult skipZeroAccumulators(KernelOp kernel) {
       mma.getAccMutable().clear();
       return WalkResult::advance();
     }
-    // Multiplication keeps zero.
+    // A zero that is multiplied stays zero.
     SmallVector<Operation *> steps;
     BlockArgument arg = findCarriedFactor(mma.getAcc(), &steps);
     if (!arg || arg.getOwner() != mma->getBlock())
@@ -140,7 +140,8 @@ static LogicalResult skipZeroAccumulators(KernelOp kernel) {
                              "loop may have no pass, so that there is nothing "
                              "to add to: not supported");
     if (isa_and_present<scf::ForOp, MmaOp>(init.getDefiningOp())) {
-      // Earlier MMAs have surely written what these add to.
+      // Earlier MMAs have surely written the accumulator, so this MMA always
+      // adds to it.
       OpBuilder builder(mma);
       mma.getAccumulateMutable().assign(
           arith::ConstantIntOp::create(builder, mma.getLoc(), 1, 1));
@@ -166,8 +167,8 @@ static LogicalResult skipZeroAccumulators(KernelOp kernel) {
   return failure(result.wasInterrupted());
 }
 
-/// Checks that results have rows that a role holds: as many as it has threads,
-/// each of which works on one row, or half as many in a pair of CTAs.
+/// Checks that each MMA's result has the rows that a role holds: one for each
+/// thread, or half as many in a pair of CTAs.
 static LogicalResult checkRows(KernelOp kernel,
                                const TargetDescription &target) {
   WalkResult result = kernel.walk([&](MmaOp mma) -> WalkResult {
@@ -185,8 +186,9 @@ static LogicalResult checkRows(KernelOp kernel,
   return failure(result.wasInterrupted());
 }
 
-/// Checks that tiles of which each CTA of a cluster has a part in its memory
-/// are operands of MMAs and nothing else. Which operands is checked in roles.
+/// Checks that tiles which are split over the CTAs of a cluster are operands of
+/// MMAs and nothing else. Which operands they are is checked once there are
+/// roles.
 static LogicalResult checkSplitLoads(KernelOp kernel) {
   WalkResult result = kernel.walk([](LoadOp load) -> WalkResult {
     if (!load.getSplit())
@@ -216,8 +218,8 @@ static void copyStoredValues(KernelOp kernel) {
       return;
     Value tile = op->getOperand(0);
     OpBuilder builder(op);
-    // A constant that is stored is made by lanes. The zeros from which an
-    // accumulator starts are made by nobody, so they are another value.
+    // Lanes make a stored constant. The zeros from which an accumulator starts
+    // are not made by anybody, so the two must be different values.
     if (Operation *def = tile.getDefiningOp();
         def && def->hasTrait<OpTrait::ConstantLike>())
       return op->setOperand(0, builder.clone(*def)->getResult(0));
@@ -232,8 +234,9 @@ static void copyStoredValues(KernelOp kernel) {
 // Branches
 //===----------------------------------------------------------------------===//
 
-/// What `mma` is computed from in `branch`, in order, and `mma` itself. Nothing
-/// if some of that may not run where the branch is not taken.
+/// Returns the operations in `branch` from which `mma` is computed, in order,
+/// and `mma` itself. Returns nothing if one of them may not run where the
+/// branch is not taken.
 static SmallVector<Operation *> getSpeculated(MmaOp mma, scf::IfOp branch) {
   llvm::SetVector<Operation *> slice;
   BackwardSliceOptions options;
@@ -247,9 +250,9 @@ static SmallVector<Operation *> getSpeculated(MmaOp mma, scf::IfOp branch) {
   return slice.takeVector();
 }
 
-/// In a program an MMA is arithmetic, which passes sink into the only branch
-/// that uses it. Who issues MMAs takes no branches, so it leaves the branch
-/// again.
+/// Moves MMAs out of branches. In a program an MMA is arithmetic, so passes
+/// sink it into the only branch that uses it. But the role that issues MMAs
+/// takes no branches.
 static void hoistMmas(KernelOp kernel) {
   SmallVector<MmaOp> mmas;
   kernel.walk([&](MmaOp mma) { mmas.push_back(mma); });
@@ -263,9 +266,8 @@ static void hoistMmas(KernelOp kernel) {
     }
 }
 
-/// Whether this is work on the elements of a matrix: not on their positions,
-/// and no constant or value of a row or column, which each user may have for
-/// itself.
+/// Returns true for work on the elements of a matrix. Positions, constants, and
+/// values of a row or column do not count, because each user may have its own.
 static bool isMatrixWork(Operation *op) {
   if (op->hasTrait<OpTrait::ConstantLike>() ||
       isa<vector::BroadcastOp, vector::ShapeCastOp>(op))
@@ -277,7 +279,7 @@ static bool isMatrixWork(Operation *op) {
   });
 }
 
-/// Results of the branch in groups that share no work on matrices.
+/// Returns the results of the branch in groups that share no work on matrices.
 static SmallVector<SmallVector<unsigned>> groupResults(scf::IfOp branch) {
   llvm::EquivalenceClasses<unsigned> groups;
   llvm::DenseMap<Operation *, unsigned> userOf;
@@ -300,7 +302,7 @@ static SmallVector<SmallVector<unsigned>> groupResults(scf::IfOp branch) {
   return llvm::map_to_vector(members, [](auto &group) { return group.second; });
 }
 
-/// A copy of the branch with some of its results.
+/// Returns a copy of the branch that has only the given results.
 static scf::IfOp copyBranch(scf::IfOp branch, ArrayRef<unsigned> results) {
   OpBuilder builder(branch);
   auto types = llvm::map_to_vector(
@@ -325,8 +327,9 @@ static scf::IfOp copyBranch(scf::IfOp branch, ArrayRef<unsigned> results) {
   return copy;
 }
 
-/// Branches by one condition that work on different tiles may have been made
-/// one, as canonicalization does, and would tie the tiles to one role.
+/// Splits branches that work on different tiles. Canonicalization merges
+/// branches by one condition, and a merged branch would tie its tiles to one
+/// role.
 static void splitBranches(KernelOp kernel) {
   SmallVector<scf::IfOp> branches;
   kernel.walk([&](scf::IfOp branch) {
@@ -358,7 +361,7 @@ static LogicalResult assignWarps(KernelOp kernel,
   unsigned warps = 0;
   for (RoleOp role : roles)
     warps += role.getNumWarps();
-  // All warps of a warpgroup must set their registers, also those without work.
+  // All warps of a warpgroup must set their registers, even those without work.
   unsigned whole = llvm::alignTo(warps, target.warpsPerWarpgroup());
   if (whole != warps) {
     auto builder = OpBuilder::atBlockEnd(&kernel.getBody().front());
@@ -395,7 +398,8 @@ LogicalResult fa4::tile::specializeWarps(KernelOp kernel) {
            << "', whose MMAs accumulate in registers: not supported yet";
   if (failed(checkRows(kernel, target)))
     return failure();
-  // In a role, an MMA or a load has effects and stays.
+  // MMAs and loads have effects once they are in a role, so dead ones are
+  // erased before.
   eraseDead(kernel.getBody().front());
   if (failed(checkSplitLoads(kernel)))
     return failure();

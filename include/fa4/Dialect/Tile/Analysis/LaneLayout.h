@@ -13,7 +13,7 @@
 
 namespace fa4::tile {
 
-/// Whether the threads of a role hold a tile value together.
+/// How the threads of a role hold a tile value together.
 enum class LaneLayout {
   /// The rows are spread over the threads, as the role's ValueLayout says.
   Rows,
@@ -21,19 +21,20 @@ enum class LaneLayout {
   Whole
 };
 
-/// Layouts of the values in a role that holds data. That of a matrix follows
-/// from its number of rows: those that the threads hold together, of the role
-/// or of a folded tile, or one in all. A folded matrix may have its halves of
-/// columns as a dimension of its own, 64x2x16 for 64x32. That of a vector of
-/// rank 1 is inferred from where it comes from and how it is used.
+/// The layouts of the values in a role that holds data. The layout of a matrix
+/// follows from its number of rows: the rows that the threads hold together (of
+/// the role or of a folded tile), or one row in all. The halves of columns of a
+/// folded matrix may be a dimension of their own, 64x2x16 for 64x32. The layout
+/// of a vector of rank 1 is inferred from the operations that make it and use
+/// it.
 class LaneLayouts {
 public:
-  /// Infers all layouts of `role`. Where a value would need two, or has rows
-  /// that the threads do not, reports an error and fails.
+  /// Infers all layouts of `role`. Emits an error and fails if a value would
+  /// need two layouts, or has rows that the threads do not hold.
   static llvm::FailureOr<LaneLayouts> infer(RoleOp role);
 
-  /// Returns the type of the part that a thread has of a tile that is spread
-  /// over the rows.
+  /// Returns the type of one thread's part of a tile that is spread over the
+  /// rows.
   mlir::Type getPart(mlir::VectorType tile) const;
 
   LaneLayout get(mlir::Value value) const;

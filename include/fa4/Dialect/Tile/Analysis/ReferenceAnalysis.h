@@ -18,23 +18,23 @@
 
 namespace fa4::tile {
 
-/// How values depend on a row reference m that sums are kept in units of: of a
-/// value x that would be x0 for m = 0,
+/// How a value depends on the row's reference m, in whose units sums are kept.
+/// For a value x that would be x0 for m = 0:
 ///
 ///   - Linear: x = x0 * 2^(-degree * c * m); sums of exponentials.
 ///   - Log: x = x0 + degree * m; scores, and the reference itself.
 ///   - ScaledLog: x = x0 + degree * c * m; exponents.
 ///   - OldSum: a sum in units of the previous reference.
-///   - Factor: what makes a sum in the new units of one in the old ones.
+///   - Factor: the factor that converts a sum from the old units to the new.
 ///   - Magnitude: the absolute value of a Log or ScaledLog.
 ///   - InRange: whether a Magnitude is within a large constant bound.
 ///   - Range: a factor that is 1 where a Magnitude is within a large constant
 ///     bound, and brings it there otherwise; or a constant times that.
 ///
 /// A sum that is replaced by NaN where the reference is not in range counts as
-/// the sum: another reference, which differs by little beside the bound, moves
-/// that bound by as little. For the same reason a product with a Range depends
-/// on the reference as the other factor does.
+/// a sum. Another reference differs by little beside the bound, so it moves the
+/// range by as little. For the same reason, a product with a Range depends on
+/// the reference as its other factor does.
 struct Dependence {
   enum Kind {
     Linear,

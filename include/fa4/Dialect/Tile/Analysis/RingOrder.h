@@ -31,8 +31,8 @@ public:
 
   explicit RingOrder(const ChannelUses &accumulator);
 
-  /// All columns of the accumulator: of what may be written only when all
-  /// values have been read.
+  /// Returns all columns of the accumulator. A guest in them may be written
+  /// only when all values have been read.
   Columns getAll() const { return all; }
   /// Returns the first MMA of each value of the accumulator, in program order.
   llvm::SmallVector<mlir::Operation *> getWrites();
@@ -45,16 +45,17 @@ public:
   /// been read.
   bool addPart(const ChannelUses &uses, Columns columns);
   /// Adds a channel whose values lanes commit after they have read the
-  /// accumulator: when `role` has waited for one, the accumulator is free.
+  /// accumulator: a wait of `role` for such a value shows that the accumulator
+  /// is free.
   void addWitness(const ChannelUses &uses, RoleOp role);
-  /// Says that in front of each of these operations the role waits until lanes
-  /// have read the accumulator.
+  /// In front of each of these operations, the role waits until lanes have read
+  /// the accumulator.
   void addWaits(llvm::ArrayRef<mlir::Operation *> before);
-  /// Adds a guest, which the role acquires in front of each of `acquires`; with
-  /// none, it never waits until the guest has been read.
+  /// Adds a guest, which the role acquires in front of each of `acquires`.
+  /// Without any, the role never waits until the guest has been read.
   bool addGuest(const ChannelUses &uses, Columns columns,
                 llvm::ArrayRef<mlir::Operation *> acquires);
-  /// Says that behind each of these operations all guests have been read.
+  /// Behind each of these operations, all guests have been read.
   void addDrains(llvm::ArrayRef<mlir::Operation *> behind) {
     drains.insert(behind.begin(), behind.end());
   }
@@ -63,9 +64,9 @@ public:
   bool holdsIn(RoleOp role);
 
 private:
-  /// One bit each: for a part or a witness, the role must still read or wait
-  /// for it; for a guest, other roles may still read it; for a guest that is
-  /// acquired, the role must still write it.
+  /// One bit for each fact. For a part or a witness: the role must still read
+  /// it or wait for it. For a guest: other roles may still read it. For a guest
+  /// that is acquired: the role must still write it.
   using State = llvm::BitVector;
   using Members = llvm::SmallVector<unsigned, 2>;
   struct Follower {

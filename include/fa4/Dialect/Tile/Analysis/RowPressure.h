@@ -17,20 +17,21 @@ namespace fa4::tile {
 /// of a role after `tile-distribute`, if fragments of rows are worked on one
 /// after the other.
 struct RowPressure {
-  /// Of whole rows, which are held until something comes from another role.
+  /// The registers of whole rows, which are held until a value comes from
+  /// another role.
   uint64_t held = 0;
-  /// Of the others, for each column of a fragment.
+  /// The registers of the other rows, for each column of a fragment.
   double perColumn = 0;
 
   /// Returns the registers with fragments of `columns`, where the next fragment
-  /// is read while one is worked on. 0 if no row is held: then what reduces
-  /// rows says how much of them is there.
+  /// is read while one is worked on. Returns 0 if no row is held: in such
+  /// roles, the reductions decide how much of a row is in registers.
   uint64_t getRegisters(int64_t columns) const {
     return held == 0 ? 0 : held + uint64_t((perColumn + 1) * columns);
   }
 };
 
-/// Returns the pressure of that block of the role in which most is held.
+/// Returns the pressure of the block of the role that holds most.
 RowPressure findRowPressure(RoleOp role);
 
 } // namespace fa4::tile
