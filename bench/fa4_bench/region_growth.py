@@ -3,7 +3,8 @@
 """How compile time grows with the number of operations in a region.
 
     regions.make("mask-doubling", 30)   # the text of an op with such a region
-    python -m fa4_bench.region_growth          # the table of bench/compile-time --regions
+    regions.make("score-tanh", 30, gradient=True)   # of its gradient
+    python -m fa4_bench.region_growth    # the table of bench/compile-time --regions
 
 A shape is a way to put operations together. In a chain each operation uses the
 one before it; in a shared graph each uses the two before it, or one twice, so
@@ -15,17 +16,16 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from fa4_testing import gpu
 from fa4_testing.cpu import ToolNotFoundError
 
-SIZES = (10, 30, 100, 300, 1000, 2000)
-# A region may take this much longer for each of its operations than one of REFERENCE operations does ...
-SLACK = 2.0
-REFERENCE = 300
-# ... and always this much: seconds for each operation, too little to measure in small regions.
-FLOOR = 0.5e-3
+SIZES = (10, 100, 500, 2000)
+# An operation of a region takes at most so much of the compilation, beyond what one of the smallest does, in any shape.
+MOST_SECONDS = 2e-3
+MOST_MEGABYTES = 0.1
 
 
 def _chain(count, start, line):
@@ -233,41 +233,76 @@ _OP = f"""func.func @region(%q: {_TENSOR}, %k: {_TENSOR}, %v: {_TENSOR}) -> {_TE
 REGION  return %out : {_TENSOR}
 }}
 """
+_LSE = "tensor<1x2x256xf32>"
+_GRADIENT = f"""func.func @region(%q: {_TENSOR}, %k: {_TENSOR}, %v: {_TENSOR}, %out: {_TENSOR}, %dout: {_TENSOR}, %lse: {_LSE})
+    -> ({_TENSOR}, {_TENSOR}, {_TENSOR}) {{
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %v out(%out) dout(%dout) lse(%lse) layout<bhsd>
+    : {_TENSOR}, {_TENSOR}, {_TENSOR}, {_TENSOR}, {_TENSOR}, {_LSE} -> {_TENSOR}, {_TENSOR}, {_TENSOR}
+REGION  return %dq, %dk, %dv : {_TENSOR}, {_TENSOR}, {_TENSOR}
+}}
+"""
 
 
-def make(shape: str, count: int) -> str:
-    """An op (MLIR) with a region of about `count` operations; none of them for 0."""
+def make(shape: str, count: int, gradient: bool = False) -> str:
+    """An op (MLIR), or its gradient, with a region of about `count` operations; none of them for 0."""
+    op = _GRADIENT if gradient else _OP
     if count == 0:
-        return _OP.replace("REGION", "")
+        return op.replace("REGION", "")
     score = "%s: f32, " if shape.startswith("score") else ""
     name = "score_mod" if score else "mask_mod"
     body = "".join(f"      {line}\n" for line in SHAPES[shape](count))
     region = f"    {name}({score}%b: index, %h: index, %i: index, %j: index) {{\n{body}    }}\n"
-    return _OP.replace("REGION", region)
+    return op.replace("REGION", region)
 
 
-def seconds(tool: str, shape: str, count: int) -> float:
-    """Processor time of fa4-compile from an op to PTX, which other work of the machine hardly changes.
-    ptxas does not check the PTX: it takes longer than the rest, and would refuse the large regions, which spill."""
+@dataclass(frozen=True)
+class Cost:
+    """Of one compilation: processor seconds, which other work of the machine hardly changes, and megabytes at the peak."""
+
+    seconds: float
+    megabytes: float
+
+
+def measure(tool: str, text: str) -> Cost | None:
+    """Runs fa4-compile from an op to PTX; None where the region is refused for its length. ptxas does not check the PTX:
+    it takes longer than the rest."""
     with tempfile.TemporaryDirectory(prefix="fa4-") as folder:
-        source = Path(folder, "region.mlir")
-        source.write_text(make(shape, count))
-        before = os.times()
-        done = subprocess.run([tool, source, "-o", folder, "--verify-ptx=false"], capture_output=True, text=True)
-        after = os.times()
-    if done.returncode:
-        sys.exit(f"compile-time: {shape}, {count} operations: {done.stderr[-2000:]}")
-    return after.children_user + after.children_system - before.children_user - before.children_system
+        source, errors = Path(folder, "region.mlir"), Path(folder, "errors")
+        source.write_text(text)
+        with errors.open("w") as file:
+            process = subprocess.Popen([tool, source, "-o", folder, "--verify-ptx=false"], stdout=file, stderr=file)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        said = errors.read_text()
+    if process.returncode and "instructions for each score; more than" in said:
+        return None
+    if process.returncode:
+        sys.exit(f"compile-time: {said[-2000:]}")
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
-def check(times: dict[int, float], empty: float) -> str | None:
-    """What is wrong with these times of one shape, by size; None if they grow as they may."""
-    reference = max(0.0, times[REFERENCE] - empty) / REFERENCE
-    for size, time in times.items():
-        limit = max(SLACK * reference, FLOOR)
-        if size > REFERENCE and (time - empty) / size > limit:
-            return f"{1e3 * (time - empty) / size:.2f} ms an operation at {size}, more than {1e3 * limit:.2f}"
+def check(costs: dict[int, Cost | None]) -> str | None:
+    """What is wrong with these costs of one shape, by size; None if an operation costs no more than it may."""
+    smallest = costs[SIZES[0]]
+    for size, cost in costs.items():
+        if size == SIZES[0] or cost is None:
+            continue
+        seconds = (cost.seconds - smallest.seconds) / size
+        megabytes = (cost.megabytes - smallest.megabytes) / size
+        if seconds > MOST_SECONDS:
+            return f"{1e3 * seconds:.2f} ms an operation at {size}, more than {1e3 * MOST_SECONDS:.2f}"
+        if megabytes > MOST_MEGABYTES:
+            return f"{megabytes:.3f} MB an operation at {size}, more than {MOST_MEGABYTES}"
     return None
+
+
+def _row(costs: dict[int, Cost | None]) -> str:
+    """Seconds and megabytes by size, then both for an operation of the largest region that is not refused."""
+    row = "".join(f"{cost.seconds:7.2f}{cost.megabytes:5.0f}" if cost else f"{'-':>7}{'-':>5}" for cost in costs.values())
+    largest = max(size for size, cost in costs.items() if cost)
+    seconds = (costs[largest].seconds - costs[SIZES[0]].seconds) / largest
+    megabytes = (costs[largest].megabytes - costs[SIZES[0]].megabytes) / largest
+    return row + f"{1e6 * seconds:8.0f}{1e3 * megabytes:7.0f}"
 
 
 def main() -> int:
@@ -278,19 +313,16 @@ def main() -> int:
         tool = gpu.find_tool("fa4-compile")
     except ToolNotFoundError as error:
         sys.exit(f"compile-time: {error}")
-    empty = min(seconds(tool, "", 0) for _ in range(3))
-    print(f"processor seconds from an op to PTX by the operations of its region; {empty:.2f} without a region\n")
-    print(f"{'region':24}" + "".join(f"{size:8}" for size in SIZES) + f"{'us/op at ' + str(REFERENCE):>14}{'2000':>8}")
+    print("processor seconds and MB from an op to PTX by the operations of its region; - where it is refused\n")
+    print(f"{'region':32}" + "".join(f"{size:12}" for size in SIZES) + f"{'us/op':>8}{'kB/op':>7}")
     good = True
-    for shape in options.shape or SHAPES:
-        times = {size: seconds(tool, shape, size) for size in SIZES}
-        wrong = check(times, empty)
-        each = "".join(
-            f"{1e6 * (times[size] - empty) / size:{width}.0f}" for size, width in ((REFERENCE, 14), (SIZES[-1], 8))
-        )
-        row = f"{shape:24}" + "".join(f"{times[size]:8.2f}" for size in SIZES) + each
-        print(row + ("  ok" if wrong is None else f"  SUPER-LINEAR: {wrong}"), flush=True)
-        good &= wrong is None
+    for gradient in (False, True):
+        for shape in options.shape or SHAPES:
+            costs = {size: measure(tool, make(shape, size, gradient)) for size in SIZES}
+            wrong = check(costs)
+            row = f"{shape + (', gradient' if gradient else ''):32}" + _row(costs)
+            print(row + ("  ok" if wrong is None else f"  MORE THAN ALLOWED: {wrong}"), flush=True)
+            good &= wrong is None
     return 0 if good else 1
 
 

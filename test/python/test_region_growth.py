@@ -142,13 +142,31 @@ def test_numbers(shape, rng, tmp_path):
 
 
 def test_bar():
-    """Quadratic times miss the bar of the script, linear ones and noise do not."""
-    linear = {n: 0.1 + 1e-3 * n for n in region_growth.SIZES}
-    assert region_growth.check(linear, empty=0.1) is None
-    noisy = {n: t * (1.3 if n == 1000 else 1) for n, t in linear.items()}
-    assert region_growth.check(noisy, empty=0.1) is None
-    quadratic = {n: 0.1 + 1e-5 * n * n for n in region_growth.SIZES}
-    assert "at 1000" in region_growth.check(quadratic, empty=0.1)
+    """Quadratic times and large memory miss the bars of the script, linear ones do not, nor do refused regions."""
+
+    def costs(seconds, megabytes):
+        return {n: region_growth.Cost(0.1 + seconds(n), 60 + megabytes(n)) for n in region_growth.SIZES}
+
+    linear = costs(lambda n: 1e-3 * n, lambda n: 0.05 * n)
+    assert region_growth.check(linear) is None
+    assert region_growth.check({**linear, 2000: None}) is None
+    quadratic = costs(lambda n: 2e-6 * n * n, lambda n: 0)
+    assert "ms an operation at 2000" in region_growth.check(quadratic)
+    large = costs(lambda n: 0, lambda n: 0.2 * n)
+    assert "MB an operation at 100" in region_growth.check(large)
+
+
+@pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
+@pytest.mark.parametrize("shape", region_growth.SHAPES)
+def test_copies(shape, gradient):
+    """In loops over pairs of columns an operation of a region is there eight or sixteen times in each of two roles, alone or
+    once for each of two columns. It would be 128 times with a copy for each pair. The text says so on any machine."""
+
+    def count(size):
+        text = region_growth.make(shape, size, gradient)
+        return run(gpu.find_tool("fa4-compile"), "-", "--emit=unroll", "-o", "-", text=text).count(" = ")
+
+    assert (count(250) - count(150)) / 100 < 40
 
 
 def test_numbers_of_long_bodies(rng):

@@ -64,7 +64,9 @@ void ProtocolNumbers::findSpans() {
       span.step =
           toSmallInteger(counts.getValue(division.getRhs())).value_or(0);
     }
-    if (span.step > 0 && span.length != span.trips)
+    // A number that is known says nothing about others.
+    if (span.step > 0 && span.length != span.trips &&
+        !toSmallInteger(span.length))
       spans.push_back(std::move(span));
   });
 }

@@ -282,19 +282,47 @@ Value ColumnMask::getBase(Value value, const AffineColumn &sum,
   return base;
 }
 
-Value ColumnMask::getSum(Value value, int64_t column, OpBuilder &builder) {
-  const AffineColumn &sum = *getAffine(value);
-  Type type = getElementTypeOrSelf(value.getType());
+/// Adds a constant to `base`, which may be null.
+Value ColumnMask::addConstant(Value base, int64_t number, Type type,
+                              Location loc, OpBuilder &builder) {
   unsigned bits = type.isIndex() ? IndexType::kInternalStorageBitWidth
                                  : type.getIntOrFloatBitWidth();
-  ImplicitLocOpBuilder b(value.getLoc(), builder);
-  APInt number = APInt(64, sum.scale * column + sum.constant, /*isSigned=*/true)
-                     .sextOrTrunc(bits);
-  Value base = getBase(value, sum, builder);
-  if (base && number.isZero())
+  ImplicitLocOpBuilder b(loc, builder);
+  APInt wrapped = APInt(64, number, /*isSigned=*/true).sextOrTrunc(bits);
+  if (base && wrapped.isZero())
     return base;
-  Value constant = arith::ConstantOp::create(b, b.getIntegerAttr(type, number));
+  Value constant =
+      arith::ConstantOp::create(b, b.getIntegerAttr(type, wrapped));
   return base ? arith::AddIOp::create(b, base, constant) : constant;
+}
+
+Value ColumnMask::getSum(Value value, int64_t column, OpBuilder &builder) {
+  const AffineColumn &sum = *getAffine(value);
+  Value base = getBase(value, sum, builder);
+  return addConstant(base, sum.scale * column + sum.constant,
+                     getElementTypeOrSelf(value.getType()), value.getLoc(),
+                     builder);
+}
+
+Value ColumnMask::getBase(Value value, OpBuilder &b) {
+  return getBase(value, *getAffine(value), b);
+}
+
+Value ColumnMask::getSumAt(Value value, Value base, Value first, int64_t offset,
+                           OpBuilder &builder) {
+  const AffineColumn &sum = *getAffine(value);
+  Type type = getElementTypeOrSelf(value.getType());
+  ImplicitLocOpBuilder b(value.getLoc(), builder);
+  // Only sums of indices depend on the column.
+  if (sum.scale != 0) {
+    Value product = first;
+    if (sum.scale != 1)
+      product = arith::MulIOp::create(
+          b, first, arith::ConstantIndexOp::create(b, sum.scale));
+    base = base ? arith::AddIOp::create(b, base, product) : product;
+  }
+  return addConstant(base, sum.scale * offset + sum.constant, type,
+                     value.getLoc(), builder);
 }
 
 /// Shifts a word of ones by `amount`; a negative amount counts as 0, and a
@@ -331,9 +359,7 @@ Value ColumnMask::buildWord(Value mask, int64_t word, OpBuilder &builder) {
   }
   bool upper;
   AffineColumn solved = solveForColumn(cast<arith::CmpIOp>(op), upper);
-  Value &limit = limits[mask];
-  if (!limit)
-    limit = makeLimit(solved, op->getLoc(), builder);
+  Value limit = getLimit(mask, builder);
   if (upper) {
     // The bits below `limit - 32 * word` are set: the shift moves the other
     // ones out.
@@ -363,13 +389,41 @@ void ColumnMask::makeWords(Value mask, OpBuilder &b) {
     getWord(mask, word, b);
 }
 
-Value ColumnMask::getBit(Value mask, int64_t column, OpBuilder &builder) {
-  Value word = getWord(mask, column / 32, builder);
-  ImplicitLocOpBuilder b(mask.getLoc(), builder);
+Value ColumnMask::testBit(Value word, int64_t number, Location loc,
+                          OpBuilder &builder) {
+  ImplicitLocOpBuilder b(loc, builder);
   Value bit = arith::ConstantIntOp::create(
       b, b.getI32Type(),
-      static_cast<int64_t>(static_cast<int32_t>(1u << (column % 32))));
+      static_cast<int64_t>(static_cast<int32_t>(1u << number)));
   Value zero = arith::ConstantIntOp::create(b, b.getI32Type(), 0);
   Value both = arith::AndIOp::create(b, word, bit);
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, both, zero);
+}
+
+Value ColumnMask::getBit(Value mask, int64_t column, OpBuilder &b) {
+  Value word = getWord(mask, column / 32, b);
+  return testBit(word, column % 32, mask.getLoc(), b);
+}
+
+Value ColumnMask::getLimit(Value comparison, OpBuilder &b) {
+  Value &limit = limits[comparison];
+  if (!limit) {
+    auto op = comparison.getDefiningOp<arith::CmpIOp>();
+    bool upper;
+    limit = makeLimit(solveForColumn(op, upper), op.getLoc(), b);
+  }
+  return limit;
+}
+
+Value ColumnMask::compare(Value comparison, Value limit, Value column,
+                          OpBuilder &b) {
+  auto op = comparison.getDefiningOp<arith::CmpIOp>();
+  bool upper;
+  AffineColumn solved = solveForColumn(op, upper);
+  if (!limit)
+    limit = makeLimit(solved, op.getLoc(), b);
+  return arith::CmpIOp::create(b, op.getLoc(),
+                               upper ? arith::CmpIPredicate::slt
+                                     : arith::CmpIPredicate::sge,
+                               column, limit);
 }

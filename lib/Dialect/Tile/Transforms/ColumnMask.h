@@ -58,6 +58,26 @@ public:
   /// is asked for, at the insertion point of `b`.
   mlir::Value getBit(mlir::Value mask, int64_t column, mlir::OpBuilder &b);
 
+  /// Returns bit `number` of a word as an i1.
+  static mlir::Value testBit(mlir::Value word, int64_t number,
+                             mlir::Location loc, mlir::OpBuilder &b);
+
+  /// Returns the word of columns `32 word` to `32 word + 31`.
+  mlir::Value getWord(mlir::Value mask, int64_t word, mlir::OpBuilder &b);
+
+  /// Whether such a condition is one comparison.
+  static bool isComparison(mlir::Value mask) {
+    return bool(mask.getDefiningOp<mlir::arith::CmpIOp>());
+  }
+
+  /// Returns what such a comparison compares the column with, an i32.
+  mlir::Value getLimit(mlir::Value comparison, mlir::OpBuilder &b);
+
+  /// Compares `column`, an i32 of which only the value at run time is known,
+  /// with the limit, which is computed here if it is null.
+  mlir::Value compare(mlir::Value comparison, mlir::Value limit,
+                      mlir::Value column, mlir::OpBuilder &b);
+
   /// Makes all words of `mask`.
   void makeWords(mlir::Value mask, mlir::OpBuilder &b);
 
@@ -72,6 +92,15 @@ public:
   /// column.
   mlir::Value getSum(mlir::Value value, int64_t column, mlir::OpBuilder &b);
 
+  /// Returns the part of such a vector that is the same for all columns; null
+  /// if there is none.
+  mlir::Value getBase(mlir::Value value, mlir::OpBuilder &b);
+
+  /// Returns column `first + offset`, of which `first`, an index, is known at
+  /// run time. `base` is what getBase has given.
+  mlir::Value getSumAt(mlir::Value value, mlir::Value base, mlir::Value first,
+                       int64_t offset, mlir::OpBuilder &b);
+
 private:
   const std::optional<AffineColumn> &getAffine(mlir::Value value);
   std::optional<AffineColumn> computeAffine(mlir::Value value);
@@ -82,11 +111,10 @@ private:
   bool isWide(const AffineColumn &limit);
   mlir::Value makeLimit(const AffineColumn &affine, mlir::Location loc,
                         mlir::OpBuilder &b);
-
   mlir::Value getBase(mlir::Value value, const AffineColumn &sum,
                       mlir::OpBuilder &b);
-
-  mlir::Value getWord(mlir::Value mask, int64_t word, mlir::OpBuilder &b);
+  mlir::Value addConstant(mlir::Value base, int64_t number, mlir::Type type,
+                          mlir::Location loc, mlir::OpBuilder &b);
   mlir::Value buildWord(mlir::Value mask, int64_t word, mlir::OpBuilder &b);
 
   const mlir::IRMapping &scalars;

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ColumnIntegers.h"
-#include "ColumnMask.h"
+#include "ColumnLoop.h"
 #include "ColumnPairs.h"
 #include "HoistHandOvers.h"
 #include "RoleBuilder.h"
+#include "RowColumns.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/RowPressure.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
@@ -45,34 +45,20 @@ namespace {
 /// way before the next one starts.
 class Unroller {
 public:
-  Unroller(RoleOp role, int64_t fragment, bool readsAhead,
-           const llvm::DenseMap<Value, unsigned> &bufferOf,
+  Unroller(RoleOp role, int64_t fragment, int64_t loopInstructions,
+           bool readsAhead, const llvm::DenseMap<Value, unsigned> &bufferOf,
            const llvm::DenseSet<Value> &asyncReads,
            const llvm::DenseSet<unsigned> &usedAgain)
-      : role(role), fragment(fragment), readsAhead(readsAhead),
-        bufferOf(bufferOf), asyncReads(asyncReads), usedAgain(usedAgain),
-        masks(scalars) {}
+      : role(role), fragment(fragment), loopInstructions(loopInstructions),
+        readsAhead(readsAhead), bufferOf(bufferOf), asyncReads(asyncReads),
+        usedAgain(usedAgain) {}
 
   LogicalResult run();
 
 private:
-  /// The columns of a vector. A pair that is not built yet is null. The
-  /// elements are known where an operation gave them one by one, and null
-  /// elsewhere.
-  struct Columns {
-    SmallVector<Value, 0> pairs, elements;
-  };
-
-  static bool isRow(Type type) { return isa<VectorType>(type); }
   static bool isInTensorMemory(ReadOp op) {
     return op.getChannel().getDefiningOp<ChannelOp>().getSpace() ==
            MemorySpace::tmem;
-  }
-  static int64_t numPairs(Type type) {
-    return cast<VectorType>(type).getNumElements() / 2;
-  }
-  static VectorType pairType(Type type) {
-    return VectorType::get({2}, cast<VectorType>(type).getElementType());
   }
   /// Calls `body(begin, end)` for the pairs of each fragment of a row.
   void forFragments(Type type, llvm::function_ref<void(int64_t, int64_t)> body);
@@ -85,21 +71,13 @@ private:
   /// Builds pairs `begin` to `end` of `value`, and first what they need.
   void build(Value value, int64_t begin, int64_t end, OpBuilder &b);
   bool isBuilt(const Part &part);
+  bool buildByLoop(Value value, int64_t begin, int64_t end, OpBuilder &b);
   void addNeededParts(const Part &part, SmallVectorImpl<Part> &needed);
   void buildPart(const Part &part, OpBuilder &b);
-  bool isBitOperand(OpOperand &operand);
   void buildAll(Value value, OpBuilder &b);
   void endFragment(Location loc, OpBuilder &b);
   void buildCaptured(Operation &op, OpBuilder &b);
   void buildSlice(vector::ExtractStridedSliceOp op, int64_t begin, int64_t end);
-  bool buildUniform(Operation *op, OpBuilder &b);
-  Value buildPair(Operation *op, int64_t pair, OpBuilder &b);
-  Value buildElement(Operation *op, int64_t column, OpBuilder &b);
-  Value getPair(Value value, int64_t pair) {
-    return columns[value].pairs[pair];
-  }
-  Value getScalar(Value value) { return scalars.lookupOrDefault(value); }
-  Value getElement(Value value, int64_t column, OpBuilder &b);
 
   LogicalResult lowerBlock(Block &block, OpBuilder &b);
   LogicalResult lower(Operation &op, OpBuilder &b);
@@ -135,15 +113,15 @@ private:
   void mapFlat(ValueRange from, ValueRange to);
 
   RoleOp role;
-  int64_t fragment;
+  int64_t fragment, loopInstructions;
   bool readsAhead;
   const llvm::DenseMap<Value, unsigned> &bufferOf;
   const llvm::DenseSet<Value> &asyncReads;
   const llvm::DenseSet<unsigned> &usedAgain;
-  IRMapping scalars;
-  llvm::DenseMap<Value, Columns> columns;
-  ColumnMask masks;
-  ColumnIntegers integers;
+  RowColumns columns;
+  IRMapping &scalars = columns.scalars;
+  ColumnMask &masks = columns.masks;
+  ColumnIntegers &integers = columns.integers;
   /// Whether the fragment that is built now has integers that are computed from
   /// positions by more than a sum.
   bool builtIntegers = false;
@@ -153,6 +131,10 @@ private:
     llvm::BitVector folded;
   };
   llvm::DenseMap<Operation *, Partial> partials;
+  /// What asks for values now.
+  Operation *user = nullptr;
+  /// Operations of loops over pairs whose results nothing else uses.
+  llvm::DenseSet<Operation *> inLoops;
   /// What has been built for the fragment that is written now.
   llvm::SmallSetVector<Pair, 16> fresh;
   /// Of each read, what is on its way: values of several columns, and the
@@ -174,108 +156,6 @@ void Unroller::forFragments(Type type,
 // Values without effects, when needed
 //===----------------------------------------------------------------------===//
 
-Value Unroller::getElement(Value value, int64_t column, OpBuilder &b) {
-  const Columns &known = columns.find(value)->second;
-  if (known.elements[column])
-    return known.elements[column];
-  return vector::ExtractOp::create(b, value.getLoc(), known.pairs[column / 2],
-                                   column % 2);
-}
-
-/// Returns true if the operand is the condition of a selection that can be
-/// computed as words of bits.
-bool Unroller::isBitOperand(OpOperand &operand) {
-  auto select = dyn_cast<arith::SelectOp>(operand.getOwner());
-  return select && operand.getOperandNumber() == 0 &&
-         masks.isColumnMask(operand.get());
-}
-
-/// Builds all columns of a value for which they are the same. Returns false if
-/// they differ.
-bool Unroller::buildUniform(Operation *op, OpBuilder &b) {
-  Location loc = op->getLoc();
-  VectorType type = pairType(op->getResult(0).getType());
-  bool perColumn = isPerColumn(op);
-  Value pair, element;
-  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
-    element = getScalar(broadcast.getSource());
-    pair = vector::BroadcastOp::create(b, loc, type, element);
-  } else if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-    auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
-    if (!splat)
-      return false;
-    pair = arith::ConstantOp::create(b, loc, splat.resizeSplat(type));
-    if (perColumn)
-      element =
-          arith::ConstantOp::create(b, loc, splat.getSplatValue<TypedAttr>());
-  } else {
-    return false;
-  }
-  Columns &known = columns[op->getResult(0)];
-  llvm::fill(known.pairs, pair);
-  if (perColumn)
-    llvm::fill(known.elements, element);
-  return true;
-}
-
-/// Builds one column of an operation that takes or gives integers, or that is a
-/// condition that is known as words of bits.
-Value Unroller::buildElement(Operation *op, int64_t column, OpBuilder &b) {
-  Value result = op->getResult(0);
-  if (masks.isColumnMask(result))
-    return masks.getBit(result, column, b);
-  if (isa<vector::StepOp>(op))
-    return arith::ConstantIndexOp::create(b, op->getLoc(), column);
-  if (masks.isSum(result))
-    return masks.getSum(result, column, b);
-  if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return arith::ConstantOp::create(
-        b, op->getLoc(),
-        cast<DenseElementsAttr>(constant.getValue())
-            .getValues<TypedAttr>()[column]);
-  SmallVector<Value> operands;
-  for (OpOperand &operand : op->getOpOperands()) {
-    Value value = operand.get();
-    // The bits of a word become predicates.
-    if (isBitOperand(operand))
-      operands.push_back(masks.getBit(value, column, b));
-    else
-      operands.push_back(isRow(value.getType()) ? getElement(value, column, b)
-                                                : getScalar(value));
-  }
-  return b
-      .create(op->getLoc(), op->getName().getIdentifier(), operands,
-              getElementTypeOrSelf(result), op->getAttrs())
-      ->getResult(0);
-}
-
-Value Unroller::buildPair(Operation *op, int64_t pair, OpBuilder &b) {
-  VectorType type = pairType(op->getResult(0).getType());
-  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-    auto values =
-        cast<DenseElementsAttr>(constant.getValue()).getValues<Attribute>();
-    return arith::ConstantOp::create(
-        b, op->getLoc(),
-        DenseElementsAttr::get(
-            type, ArrayRef<Attribute>{values[2 * pair], values[2 * pair + 1]}));
-  }
-  SmallVector<Value> operands;
-  for (Value operand : op->getOperands())
-    operands.push_back(isRow(operand.getType()) ? getPair(operand, pair)
-                                                : getScalar(operand));
-  if (auto exp2 = dyn_cast<Exp2Op>(op)) {
-    if (!llvm::is_contained(exp2.getPairs(), pair))
-      return math::Exp2Op::create(b, op->getLoc(), operands.front());
-    return Exp2Op::create(b, op->getLoc(), operands.front().getType(),
-                          operands.front(), exp2.getCoefficients(),
-                          ArrayRef<int64_t>{0});
-  }
-  return b
-      .create(op->getLoc(), op->getName().getIdentifier(), operands, type,
-              op->getAttrs())
-      ->getResult(0);
-}
-
 /// The first pair of the source that a slice begins with.
 static int64_t getSliceOffset(vector::ExtractStridedSliceOp op) {
   return cast<IntegerAttr>(op.getOffsets()[0]).getInt() / 2;
@@ -293,9 +173,7 @@ void Unroller::buildSlice(vector::ExtractStridedSliceOp op, int64_t begin,
 }
 
 bool Unroller::isBuilt(const Part &part) {
-  const Columns &known = columns.find(part.value)->second;
-  return llvm::all_of(llvm::seq(part.begin, part.end),
-                      [&](int64_t pair) { return bool(known.pairs[pair]); });
+  return columns.isBuilt(part.value, part.begin, part.end);
 }
 
 /// Columns of integers are built one pair after the other, each from its first
@@ -314,7 +192,7 @@ void Unroller::addNeededParts(const Part &part, SmallVectorImpl<Part> &needed) {
     return;
   for (OpOperand &operand : op->getOpOperands()) {
     Value value = operand.get();
-    if (!isRow(value.getType()) || isBitOperand(operand))
+    if (!isRow(value.getType()) || columns.isBitOperand(operand))
       continue;
     if (!integers.isOfPositions(value)) {
       needed.push_back({value, part.begin, part.end});
@@ -332,7 +210,7 @@ void Unroller::buildPart(const Part &part, OpBuilder &b) {
     return buildSlice(slice, begin, end);
   if (auto from = dyn_cast<ReadOp>(op))
     return read(from, begin, end, b);
-  if (buildUniform(op, b))
+  if (columns.buildUniform(op, b))
     return;
   bool perColumn = isPerColumn(op);
   Columns &known = columns[value];
@@ -341,11 +219,11 @@ void Unroller::buildPart(const Part &part, OpBuilder &b) {
       continue;
     fresh.insert({value, pair});
     if (!perColumn) {
-      known.pairs[pair] = buildPair(op, pair, b);
+      known.pairs[pair] = columns.buildPair(op, pair, b);
       continue;
     }
     for (int64_t column : {2 * pair, 2 * pair + 1})
-      known.elements[column] = buildElement(op, column, b);
+      known.elements[column] = columns.buildElement(op, column, b);
     builtIntegers |= integers.isOfPositions(value) &&
                      !isa<vector::StepOp>(op) && !masks.isColumnMask(value) &&
                      !masks.isSum(value);
@@ -357,7 +235,36 @@ void Unroller::buildPart(const Part &part, OpBuilder &b) {
   }
 }
 
+/// Builds `value` with all that it is computed from as a loop, if that is much.
+bool Unroller::buildByLoop(Value value, int64_t begin, int64_t end,
+                           OpBuilder &b) {
+  while (auto slice = value.getDefiningOp<vector::ExtractStridedSliceOp>()) {
+    begin += getSliceOffset(slice);
+    end += getSliceOffset(slice);
+    value = slice.getSource();
+  }
+  std::optional<ColumnGroup> group =
+      findColumnGroup(value, begin, end, user, columns, loopInstructions);
+  if (!group)
+    return false;
+  for (Value operand : group->operands)
+    if (!masks.isColumnMask(operand) && !masks.isSum(operand))
+      build(operand, begin, end, b);
+  if (!buildColumnLoop(*group, begin, end, columns, b))
+    return false;
+  for (Operation *op : group->ops)
+    inLoops.insert(op);
+  for (Value output : group->outputs) {
+    inLoops.erase(output.getDefiningOp());
+    for (int64_t pair = begin; pair < end; ++pair)
+      fresh.insert({output, pair});
+  }
+  return true;
+}
+
 void Unroller::build(Value value, int64_t begin, int64_t end, OpBuilder &b) {
+  if (end - begin > 1)
+    buildByLoop(value, begin, end, b);
   fa4::visitPostOrder<Part>(
       {value, begin, end}, [&](const Part &part) { return isBuilt(part); },
       [&](const Part &part, SmallVectorImpl<Part> &needed) {
@@ -397,7 +304,7 @@ void Unroller::buildCaptured(Operation &op, OpBuilder &b) {
       bool asBits = masks.isColumnMask(operand);
       if (asBits)
         masks.makeWords(operand, b);
-      if (!asBits || !(isMask || isBitOperand(use)))
+      if (!asBits || !(isMask || columns.isBitOperand(use)))
         buildAll(operand, b);
     }
   });
@@ -614,17 +521,17 @@ Unroller::Source Unroller::getSource(Operation *op, int64_t pair,
   auto isThere = [&](Value value) {
     return isa_and_nonnull<arith::ConstantOp, vector::BroadcastOp>(
                value.getDefiningOp()) ||
-           getPair(value, pair);
+           columns.getPair(value, pair);
   };
   if (isThere(op->getResult(0)))
     return Source::Registers;
-  if (!OpTrait::hasElementwiseMappableTraits(op) ||
+  if (!OpTrait::hasElementwiseMappableTraits(op) || inLoops.contains(op) ||
       masks.isColumnMask(op->getResult(0)))
     return Source::None;
   bool isFresh = false;
   for (OpOperand &operand : op->getOpOperands()) {
     Value value = operand.get();
-    if (!isRow(value.getType()) || isBitOperand(operand))
+    if (!isRow(value.getType()) || columns.isBitOperand(operand))
       continue;
     if (!isThere(value) && !available.contains({value, pair}))
       return Source::None;
@@ -686,7 +593,7 @@ void Unroller::foldPairs(vector::ReductionOp op, int64_t begin, int64_t end,
   partial.folded.resize(count);
   partial.acc.resize(std::min<int64_t>(kAccumulators, count));
   for (int64_t pair = begin; pair < end; ++pair) {
-    Value next = getPair(op.getVector(), pair);
+    Value next = columns.getPair(op.getVector(), pair);
     if (!next || partial.folded[pair])
       continue;
     partial.folded.set(pair);
@@ -723,13 +630,13 @@ Value Unroller::reduceElements(vector::ReductionOp op, OpBuilder &b) {
   SmallVector<Value> acc(
       std::min<int64_t>(kAccumulators, numPairs(op.getVector().getType())));
   if (op.getAcc())
-    acc[0] = getScalar(op.getAcc());
+    acc[0] = columns.getScalar(op.getAcc());
   forFragments(op.getVector().getType(), [&](int64_t begin, int64_t end) {
     build(op.getVector(), begin, end, b);
     for (int64_t pair = begin; pair < end; ++pair) {
       Value &partial = acc[pair % acc.size()];
       for (int64_t column : {2 * pair, 2 * pair + 1}) {
-        Value next = getElement(op.getVector(), column, b);
+        Value next = columns.getElement(op.getVector(), column, b);
         partial = partial ? combine(op, partial, next, b) : next;
       }
     }
@@ -745,7 +652,7 @@ void Unroller::lowerReduction(vector::ReductionOp op, OpBuilder &b) {
   bool packed = isPacked(op);
   Value result = packed ? reducePairs(op, b) : reduceElements(op, b);
   if (packed && op.getAcc())
-    result = combine(op, getScalar(op.getAcc()), result, b);
+    result = combine(op, columns.getScalar(op.getAcc()), result, b);
   scalars.map(op.getDest(), result);
 }
 
@@ -757,7 +664,7 @@ void Unroller::appendFlat(ValueRange values, OpBuilder &b,
                           SmallVectorImpl<Value> &out) {
   for (Value value : values) {
     if (!isRow(value.getType())) {
-      out.push_back(getScalar(value));
+      out.push_back(columns.getScalar(value));
       continue;
     }
     buildAll(value, b);
@@ -798,6 +705,7 @@ LogicalResult Unroller::lowerBranch(Region &from, Region &to) {
     return failure();
   unread.remove_if([&](ReadOp op) { return op->getBlock() == &from.front(); });
   Operation &yield = from.front().back();
+  user = &yield;
   SmallVector<Value> values;
   appendFlat(yield.getOperands(), b, values);
   scf::YieldOp::create(b, yield.getLoc(), values);
@@ -807,9 +715,10 @@ LogicalResult Unroller::lowerBranch(Region &from, Region &to) {
 LogicalResult Unroller::lowerFor(scf::ForOp op, OpBuilder &b) {
   SmallVector<Value> inits;
   appendFlat(op.getInitArgs(), b, inits);
-  auto loop = scf::ForOp::create(b, op.getLoc(), getScalar(op.getLowerBound()),
-                                 getScalar(op.getUpperBound()),
-                                 getScalar(op.getStep()), inits);
+  auto loop =
+      scf::ForOp::create(b, op.getLoc(), columns.getScalar(op.getLowerBound()),
+                         columns.getScalar(op.getUpperBound()),
+                         columns.getScalar(op.getStep()), inits);
   loop->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   scalars.map(op.getInductionVar(), loop.getInductionVar());
   mapFlat(op.getRegionIterArgs(), loop.getRegionIterArgs());
@@ -820,10 +729,10 @@ LogicalResult Unroller::lowerFor(scf::ForOp op, OpBuilder &b) {
 LogicalResult Unroller::lowerIf(scf::IfOp op, OpBuilder &b) {
   SmallVector<Type> types;
   appendTypes(op.getResultTypes(), types);
-  auto branch =
-      scf::IfOp::create(b, op.getLoc(), types, getScalar(op.getCondition()),
-                        /*addThenBlock=*/true,
-                        /*addElseBlock=*/!op.getElseRegion().empty());
+  auto branch = scf::IfOp::create(b, op.getLoc(), types,
+                                  columns.getScalar(op.getCondition()),
+                                  /*addThenBlock=*/true,
+                                  /*addElseBlock=*/!op.getElseRegion().empty());
   mapFlat(op.getResults(), branch.getResults());
   for (auto [from, to] : llvm::zip(op->getRegions(), branch->getRegions()))
     if (!from.empty() && failed(lowerBranch(from, to)))
@@ -838,11 +747,12 @@ LogicalResult Unroller::lowerWork(WorkOp op, OpBuilder &b) {
   if (failed(lowerBlock(op.getBody().front(), inside)))
     return failure();
   if (Value number = op.getNext().getNumber())
-    work.getNext().getNumberMutable().assign(getScalar(number));
+    work.getNext().getNumberMutable().assign(columns.getScalar(number));
   return success();
 }
 
 LogicalResult Unroller::lower(Operation &op, OpBuilder &b) {
+  user = &op;
   if (op.getNumRegions())
     buildCaptured(op, b);
   op.walk([&](Operation *inner) {
@@ -862,7 +772,8 @@ LogicalResult Unroller::lower(Operation &op, OpBuilder &b) {
       .Case([&](vector::ExtractOp op) {
         int64_t column = op.getStaticPosition().front();
         build(op.getSource(), column / 2, column / 2 + 1, b);
-        scalars.map(op.getResult(), getElement(op.getSource(), column, b));
+        scalars.map(op.getResult(),
+                    columns.getElement(op.getSource(), column, b));
         return success();
       })
       .Case([&](WriteOp op) {
@@ -908,13 +819,7 @@ LogicalResult Unroller::run() {
     return failure();
   hoistAcquires(role);
   hoistReleases(role);
-  auto allocate = [&](Value value) {
-    if (!isRow(value.getType()))
-      return;
-    Columns &all = columns[value];
-    all.pairs.resize(numPairs(value.getType()));
-    all.elements.resize(2 * numPairs(value.getType()));
-  };
+  auto allocate = [&](Value value) { columns.allocate(value); };
   role.walk([&](Operation *op) { llvm::for_each(op->getResults(), allocate); });
   role.walk(
       [&](Block *block) { llvm::for_each(block->getArguments(), allocate); });
@@ -947,13 +852,17 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
       if (role.runsOnOneThread())
         continue;
       RowPressure pressure = findRowPressure(role);
-      if (failed(Unroller(role, fragmentOf(role, pressure),
+      if (failed(Unroller(role, fragmentOf(role, pressure), loopInstructions,
                           /*readsAhead=*/pressure.held != 0, bufferOf,
                           asyncReads, usedAgain)
                      .run()))
         return signalPassFailure();
     }
   }
+
+  /// Registers of a row that is held beside the fragment of a loop over pairs:
+  /// the products of probabilities and derivatives, for example.
+  static constexpr uint64_t kHeldByLoops = 128;
 
   /// The largest fragment with which the role has enough registers, half of the
   /// pass's or a quarter of it if necessary. Two fragments are in flight: one
@@ -962,6 +871,13 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     if (!role.getRegisters())
       return fragment;
     uint64_t registers = *role.getRegisters();
+    // A loop over pairs works on few of them at a time. Of the rows that count
+    // as held, those that are read in front of a wait are in shared memory.
+    if (hasLongArithmetic(role, loopInstructions)) {
+      uint64_t held = std::min<uint64_t>(pressure.held, kHeldByLoops);
+      bool fits = held + 2 * fragment + kRegisterSlack <= registers;
+      return fits || fragment % 4 ? int64_t(fragment) : fragment / 2;
+    }
     if (registers < uint64_t(2 * fragment) + kRegisterSlack)
       return fragment % 4 == 0 ? fragment / 2 : int64_t(fragment);
     int64_t columns = fragment;

@@ -181,6 +181,11 @@ def TileUnroll : FA4_Pass<"tile-unroll", "::fa4::tile::KernelOp"> {
     bits for 32 columns, made by shifts, and a test of one bit for each element: ptxas moves the bits to predicates
     several at a time. Sums of indices are taken not to overflow.
 
+    Arithmetic of `loop-instructions` or more for two columns, such as that of a long `score_mod`, becomes a loop over
+    the pairs of a fragment: a copy for each pair would be nearly all of the time of a compilation, and more than
+    instruction caches hold. The loop carries the pairs of its operands, computes with the first ones, moves the others
+    up, and puts its results behind them, at most four for each pair.
+
     Before:
 
     ```mlir
@@ -203,24 +208,22 @@ def TileUnroll : FA4_Pass<"tile-unroll", "::fa4::tile::KernelOp"> {
     After (shortened, `fragment=2`):
 
     ```
-    tile.wait %s : <vector<128x4xf32>>
     %x0 = tile.read %s : <vector<128x4xf32>> -> vector<2xf32>
     %x1 = tile.read %s[2] : <vector<128x4xf32>> -> vector<2xf32>
-    tile.acquire %p : <vector<128x4xbf16>>
     %y0 = math.exp2 %x0 : vector<2xf32>
     %z0 = arith.truncf %y0 : vector<2xf32> to vector<2xbf16>
     tile.write %z0, %p : vector<2xbf16>, <vector<128x4xbf16>>
-    %y1 = math.exp2 %x1 : vector<2xf32>
-    %z1 = arith.truncf %y1 : vector<2xf32> to vector<2xbf16>
-    tile.write %z1, %p[2] : vector<2xbf16>, <vector<128x4xbf16>>
-    tile.commit %p : <vector<128x4xbf16>>
-    tile.release %s : <vector<128x4xf32>>
+    // And the same for %x1.
     ```
   }];
   let options = [
     Option<"fragment", "fragment", "int64_t", /*default=*/"32",
            "Columns of a fragment; down to a quarter of them in a role that has "
-           "too few registers">
+           "too few registers">,
+    Option<"loopInstructions", "loop-instructions", "int64_t",
+           /*default=*/"64",
+           "Instructions for a pair of columns from which on arithmetic is a "
+           "loop">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

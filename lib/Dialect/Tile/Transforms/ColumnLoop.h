@@ -1,0 +1,57 @@
+//===- ColumnLoop.h - large arithmetic as a loop over pairs of columns ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_COLUMNLOOP_H
+#define FA4_LIB_DIALECT_TILE_TRANSFORMS_COLUMNLOOP_H
+
+#include "RowColumns.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace fa4::tile {
+
+/// Whether a block of the role has so much arithmetic on rows: about
+/// `instructions` for a pair of columns, or more.
+bool hasLongArithmetic(RoleOp role, int64_t instructions);
+
+/// Operations on rows, of one block, that are computed column by column without
+/// anything but their operands: such as those of a score_mod.
+struct ColumnGroup {
+  /// About so many for a pair of columns.
+  int64_t instructions = 0;
+  /// In program order.
+  llvm::SmallVector<mlir::Operation *> ops;
+  /// The rows from elsewhere that they take.
+  llvm::SmallSetVector<mlir::Value, 8> operands;
+  /// Results that others use.
+  llvm::SmallVector<mlir::Value> outputs;
+};
+
+/// Finds the operations that `value` is computed from, and those in front of
+/// `user` that can be computed with them: in front of a write, for example,
+/// those whose results would need the same operations again later. `user` is
+/// what asks for pairs `begin` to `end` of `value`, none of which are built.
+/// Nothing if together they are fewer than `instructions` for a pair.
+std::optional<ColumnGroup> findColumnGroup(mlir::Value value, int64_t begin,
+                                           int64_t end, mlir::Operation *user,
+                                           RowColumns &columns,
+                                           int64_t instructions);
+
+/// Builds pairs `begin` to `end` of the outputs of `group` by a loop over
+/// pairs, with eight or sixteen passes if there are as many pairs. Registers
+/// have no numbers that a loop could count through: it carries all pairs of the
+/// operands, takes the first ones, moves the others up, and puts its results
+/// behind them.
+///
+/// The operands must be built. Returns false, and builds nothing, if there are
+/// too few pairs for a loop, or too many results to carry.
+bool buildColumnLoop(const ColumnGroup &group, int64_t begin, int64_t end,
+                     RowColumns &columns, mlir::OpBuilder &b);
+
+} // namespace fa4::tile
+
+#endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_COLUMNLOOP_H
