@@ -119,7 +119,8 @@ def test_turns():
 
 
 def test_fence_that_orders_nothing():
-    """Behind a wait for the phase before the first, or for what another wait has brought; not behind any other."""
+    """A fence behind a wait orders nothing if the wait has nothing to bring (its phase is the one before the first) or
+    if another wait has brought it: its deletion must be explained. A fence behind any other wait must not be."""
     commit = "	tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 	[memory+80];"
     for parity, words in ((1, "nobody has signalled yet"), (0, None)):
         changed = [commit, *(line.replace("%r5;", f"{parity};") if "try_wait" in line else line for line in PTX)]
@@ -132,8 +133,8 @@ def test_fence_that_orders_nothing():
 
 
 def test_moves():
-    """A wait goes with its loop; nothing goes over a change of its operands or a
-    use of its results, or out of its block."""
+    """A fault that moves a wait moves its loop, too. Nothing may move over a change of its operands, over a use of its
+    results, or out of its block."""
     later = {fault.line: fault for fault in of("later")}
     text = [line.strip() for line in "\n".join(later[9].apply(PTX)).split("\n") if line.strip()]
     place = text.index("tcgen05.fence::after_thread_sync;")
@@ -175,8 +176,8 @@ def test_reasons():
 
 
 def test_fence_behind_a_fence():
-    """The second fence has nothing to order, unless something comes between them that
-    begins an access, or that waits for other threads' accesses."""
+    """The second of two fences has nothing to order, so its deletion is explained. It is not if an instruction between
+    them begins an access, or waits for other threads' accesses."""
     fence = "	tcgen05.fence::before_thread_sync;"
     arrival = "	mbarrier.arrive.shared.b64 %rd2, [%rd9+80];"
     twice = [*PTX[:14], fence, arrival, fence, *PTX[14:]]
@@ -190,8 +191,8 @@ def test_fence_behind_a_fence():
 
 
 def test_wait_for_the_last_stores():
-    """What stores have written is read by nobody behind their wait, unless an
-    instruction reads global memory, or says to others that they may."""
+    """Nobody reads the data of the last stores behind the wait for them, so its deletion is explained. It is not if an
+    instruction reads global memory, or tells others that they may read."""
     wait = "	cp.async.bulk.wait_group 	0;"
     end = [*PTX[:16], wait, "	ld.shared.b32 	%r8, [%rd9];", "	ret;"]
     assert "nobody reads that before the grid's end" in reason("kind", 17, end)
@@ -200,7 +201,8 @@ def test_wait_for_the_last_stores():
 
 
 def test_wait_for_stores_that_have_been_read():
-    """Their source may be written anew; what they have written nobody reads before the grid's end."""
+    """A wait only for the reads of stores lets their source be overwritten. It suffices if nobody reads the stored data
+    before the grid's end."""
     end = [
         "	cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r1, %r2}], [memory];",
         "	cp.async.bulk.commit_group;", "	cp.async.bulk.wait_group.read 	0;", "	cp.async.bulk.wait_group 	0;", "	ret;",
@@ -268,7 +270,8 @@ $L__BB0_2:
 
 
 def test_fence_of_who_requests():
-    """Only its own thread waits for the arrival that is then in front of it."""
+    """A fence of the role that requests work moves over an arrival for which only its own thread waits: this is
+    explained. It is not if another role waits for the arrival, too."""
     said = "in front of that anyway"
     assert said in reason("later", 8, REQUESTS)
     assert said in reason("earlier", 10, [*REQUESTS[:8], "	shr.u32 	%r2, %r3, 1;", *REQUESTS[8:]])
@@ -279,7 +282,8 @@ def test_fence_of_who_requests():
 
 
 def test_moved_over_what_orders_as_much():
-    """Fences beside each other, a fence over an MMA that reads shared memory alone, and a turn over a wait for nothing."""
+    """These moves change nothing and are explained: over a fence beside, of a fence over an MMA that reads only shared
+    memory, and of a turn over a wait for nothing."""
     fences = ["	fence.proxy.async.shared::cta;", "	tcgen05.fence::before_thread_sync;", "	ret;"]
     assert "two fences in the other order" in reason("later", 1, fences)
     mma = "	tcgen05.mma.cta_group::1.kind::f16 [%r3], %rd1, %rd2, %r4, %p1;"
@@ -296,7 +300,8 @@ def test_moved_over_what_orders_as_much():
 
 
 def test_wait_before_the_last_release():
-    """What stores have read matters to who acquires the stage behind the release, if anybody does."""
+    """A wait for the reads of stores stands in front of the last release. Its deletion is explained only if no role
+    acquires the stage behind that release."""
     end = ["	cp.async.bulk.wait_group.read 	0;", "	mbarrier.arrive.shared.b64 	%rd1, [%rd2+80];", "	ret;"]
     for operator in ("delete", "later"):
         assert "behind which nobody acquires" in reason(operator, 1, end, unawaited=True)
@@ -306,7 +311,8 @@ def test_wait_before_the_last_release():
 
 
 def test_end_of_a_pair():
-    """A fence that is moved behind the arrival at the cluster's last barrier; the last commit, of which one CTA hears."""
+    """Two faults at the end of a pair's kernel are explained: a fence that moves behind the arrival at the cluster's
+    last barrier, and a last commit that only one CTA receives."""
     end = [
         "	tcgen05.st.sync.aligned.32x32b.x1.b32 	[%r1], {%r2};",
         "	tcgen05.wait::st.sync.aligned;",
@@ -325,7 +331,8 @@ def test_end_of_a_pair():
 
 
 def test_fence_of_a_thread_without_tensor_memory():
-    """A role that copies between CTAs hands on only what it waits for."""
+    """A thread that never accesses tensor memory hands on only what it waits for, so the deletion of its fence is
+    explained. It is not if the loop also loads from tensor memory."""
     load = "	tcgen05.ld.sync.aligned.32x32b.x1.b32 	{%r2}, [%r1];"
     loop = ["$L__BB0_1:", "	tcgen05.fence::after_thread_sync;", "	mbarrier.arrive.shared.b64 	_, [memory+8];", "	@%p1 bra 	$L__BB0_1;", "	ret;"]
     assert "does not access tensor memory" in reason("delete", 4, [load, "	ret;", *loop])
@@ -333,7 +340,8 @@ def test_fence_of_a_thread_without_tensor_memory():
 
 
 def test_wait_in_a_loop_that_nothing_goes_around():
-    """The first pass waits for the phase before the mbarrier's first; a second one would wait for lanes."""
+    """The first pass of a loop waits for the phase before the mbarrier's first, so this wait has no effect. That
+    explains the fault only if nothing goes around the loop: in a second pass, the wait would wait for lanes."""
     loop = [
         "	mov.b32 	%r1, 0;",
         "$L__BB0_1:",
@@ -357,7 +365,8 @@ def test_wait_in_a_loop_that_nothing_goes_around():
 
 
 def test_response_that_is_only_compared():
-    """A role that asks for no coordinates needs none; one that computes with the number needs the right one."""
+    """A role that only compares a response, and asks for no coordinates, needs no work tile in it. A role that computes
+    with the number needs the right one."""
     text = """	clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r1, %handle;
 	shr.u32 	%r2, %r1, 1;
 	setp.lt.u32 	%p1, %r2, %r10;
@@ -371,7 +380,8 @@ def test_response_that_is_only_compared():
 
 
 def test_bytes_of_a_response_are_expected_late():
-    """By an arrival of the phase; an arrival without bytes is as any other, and bytes alone would be no arrival."""
+    """An arrival that expects the bytes of a request may move behind the request: the bytes then come first, in the
+    same phase. An arrival without bytes expects none, and bytes alone are no arrival."""
     request = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [memory+32], [memory+64];"
     for arrival, said in (
         ("mbarrier.arrive.expect_tx.shared.b64 %rd1, [memory+64], %r1;", True),
@@ -384,7 +394,7 @@ def test_bytes_of_a_response_are_expected_late():
 
 
 def test_plain_reasons():
-    """Those that hold whatever the simulator says: of a load's wait, but not of a fence."""
+    """Some reasons hold whatever the simulator says: the one for a load's wait is plain, the one for a fence is not."""
     context = equivalents.Context(PTX)
     assert equivalents.plain_reason(of("delete", 14)[0], context)
     assert equivalents.plain_reason(of("duplicate", 9)[0], context)
@@ -440,7 +450,8 @@ def test_ir_moves_over_waits():
 
 
 def test_operations_in_ptx():
-    """Also where LLVM puts the block that frees tensor memory in front of others."""
+    """Faults in the NVVM dialect are found in the PTX, even where LLVM puts the block that frees tensor memory in front
+    of others."""
     ending = ["nvvm.tcgen05.fence <before>", "nvvm.barrier", "nvvm.tcgen05.fence <after>", "nvvm.tcgen05.dealloc %1, %2 : !llvm.ptr<6>, i32"]
     ir = ["nvvm.tcgen05.fence <after>", "%3 = nvvm.tcgen05.ld %1 {shape = #nvvm.tcgen05_ldst_shape<shape_32x32b>} : i32", *ending]
     end = ["tcgen05.fence::before_thread_sync;", "bar.sync \t0;", "tcgen05.fence::after_thread_sync;",

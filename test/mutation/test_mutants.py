@@ -49,7 +49,8 @@ def row(said, level):
 @pytest.mark.xdist_group("mutants")
 @pytest.mark.parametrize("level", suite.LEVELS)
 def test_quick(level, command):
-    """Each layer finds something, and what nobody finds is explained. (A sample of kernels' mutants need not have one that hangs.)"""
+    """In the quick sample, each layer finds a fault, and each fault that no layer finds is explained. (A sample of
+    kernels' mutants need not have one that hangs.)"""
     status, said = command(f"--level={level}")
     assert status == 0, said
     counts = row(said, level)
@@ -64,7 +65,7 @@ def test_quick(level, command):
     ("gradient", "backward-hd64-causal-deterministic"), ("pairs", "hd64-full-pairs"), ("paired-gradient", "backward-hd128-full-pairs"),
 ])  # fmt: skip
 def test_quick_of_a_family(family, kernel, command):
-    """A few of one kernel's; of the three launches of a gradient, the main one alone is changed."""
+    """A few faults of one kernel of a family run. Of the three launches of a gradient, only the main one is changed."""
     status, said = command(f"--{family}", f"--kernel=^{kernel}$", "--sample=150", "--level=ptx")
     assert status == 0, said
     counts = row(said, "ptx")
@@ -85,7 +86,8 @@ def test_quick_channels_of_pairs(family, kernel, command):
 
 
 def test_what_a_rule_explains_is_simulated_in_part():
-    """--explained=4: three of four are believed, deletions never; without the option, none."""
+    """With --explained=4, three of four explained faults are believed without a run, but deletions never are. Without
+    the option, none is."""
     subject = SimpleNamespace(name="hd64-full")
     moves = [faults.Fault(line, "later", "", "", {}) for line in range(400)]
     deletion = faults.Fault(1, "delete", "", "", {})
@@ -96,7 +98,8 @@ def test_what_a_rule_explains_is_simulated_in_part():
 
 
 def test_pairs_have_faults_of_their_own():
-    """An arrival that goes to the other CTA, a commit that only one of the two hears of, barriers that order nothing."""
+    """PTX of a pair is given: an arrival that goes to the other CTA, a commit that only one of the two receives, and
+    barriers that order nothing must be among its faults."""
     lines = [
         "mapa.shared::cluster.u64 %rd1, %rd2, 0;",
         "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%rd1], %r1;",
@@ -112,7 +115,8 @@ def test_pairs_have_faults_of_their_own():
 
 
 def test_requests_of_a_pair_have_faults_of_their_own():
-    """Who asks, whom the response comes to, where it is and which barrier counts it, and which work tile it names."""
+    """PTX of a pair that requests work is given. Its faults must change which CTA asks, which CTA gets the response,
+    where the response is, which barrier counts it, and which work tile it names."""
     lines = [
         "mov.u32 %r1, %cluster_ctarank;", "// end inline asm", "setp.ne.b32 %p1, %r1, 0;", "@%p1 bra $L1;",
         "mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%rd1], %r2;",
@@ -170,7 +174,7 @@ def test_a_fence_of_who_hands_on_shared_memory():
     load = "tcgen05.ld.sync.aligned.32x32b.x32.b32 {%r5}, [%r3];\n"
 
     def explained(text, fence, unfenced=(0,), number=0):
-        """Of the deletion of a fence, in a loop."""
+        """Returns whether the deletion of a fence in a loop is explained by a hand-over of shared memory."""
         text = INIT + "$L1:\n" + text + "@%p1 bra $L1;\nret;\n"
         context = equivalents.Context(text.split("\n"), unfenced=unfenced)
         line = [n for n, line in enumerate(context.lines, 1) if line == fence.strip()][number]
@@ -217,7 +221,8 @@ RING = {
     ("a stage is not always given back", {"loop": RING["loop"].replace("tcgen05.commit", "@%p3 bra $L2;\ntcgen05.commit")}),
 ], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
 def test_a_wait_for_the_next_value(what, changes):
-    """A ring of two mbarriers, and behind it those at which its stages are given back. `what` is wrong with it."""
+    """A ring of two mbarriers is given, with the mbarriers at which its stages are given back. A wait for the next
+    value is explained only if nothing is wrong with the ring; `what` says what is wrong."""
     text = INIT + "add.s64 %rd11, %rd10, 64;\n" + "".join((RING | changes).values())
     line = text.split("\n").index("$W1:") + 2
     steps = [(0, 2, "next value" not in what)] * text.count("mbarrier.try_wait")
@@ -244,7 +249,8 @@ def test_waits_are_in_the_order_of_the_program(tmp_path):
 
 
 def test_waits_of_one_kernel(tmp_path):
-    """Channels of a gradient's kernels have the same names, and mbarriers of their own."""
+    """Kernels of a gradient have channels of the same names, but mbarriers of their own: the waits of one must not be
+    taken for those of another."""
     file = tmp_path / "gradient.mlir"
     channel = '    %q = tile.channel "q" smem stages(3) offset(0) full({}) arrivals(1) bytes(16384) empty({}) arrivals(1) : <vector<128xf32>>'
     kernels = ("gradient_preprocess_kernel", "gradient_kernel")
@@ -267,7 +273,8 @@ def test_unexplained_survivor_fails(command, monkeypatch):
 @needs_tools
 @pytest.mark.xdist_group("mutants")
 def test_survivor_of_few_calls_gets_all(command, monkeypatch):
-    """One key and one query find little; what they leave is not open for that."""
+    """A call with one key and one query finds few faults. A fault that survives only such calls must be run on all
+    calls before it counts as open."""
     monkeypatch.setattr(mutants, "QUICK_CALLS", [mutants.Call(1, 1)])
     monkeypatch.setattr(mutants, "CALLS", mutants.CALLS[:2])
     # A barrier that counts one lane too few takes many blocks and late warps.
@@ -375,7 +382,8 @@ def test_bad_command_line(words, capsys):
 
 
 def test_waits_of_an_exchange(tmp_path):
-    """What a CTA receives has mbarriers of its own, at which bytes of the other CTA arrive."""
+    """The received part of an exchange has its own mbarriers, at which bytes of the other CTA arrive: their waits must
+    be found."""
     file = tmp_path / "kernel.mlir"
     channel = '    %x = tile.channel "x" smem stages(2) exchange offset(0) full(32) arrivals(128) landed(34) bytes(16384) : <vector<128x128xbf16>>'
     file.write_text(f"  tile.kernel @kernel() {{\n{channel}\n  }}\n")

@@ -159,7 +159,8 @@ def test_values_that_a_type_does_not_have(kernel, call, message):
 
 
 def test_captured_tensors_of_another_length_are_named_as_the_caller_does():
-    """Where the spec gives it a size of its own."""
+    """If a captured tensor has a wrong length, the message names the length as the caller does, where the spec gives
+    the size a name."""
     made = fa4.compile(fa4.sdpa(q="B Sq 2 32", k="B Sk 1 32", score_mod=captured, captures={**CAPTURES, "bias": "f32 N"}), verify=False)
     with pytest.raises(fa4.SpecError, match="bias has shape .3,.: dimension 0 is 3, and there are 2 query heads"):
         made.simulate(**arrays(), cap=1.0, count=2, bias=np.zeros(3, np.float32))

@@ -50,7 +50,8 @@ def test_on_cpu(name, query_block):
 
 
 def test_derivatives():
-    """Of random regions by captures, against differences: all but where a kink lies between the two."""
+    """The derivatives of 60 random score_mod regions by their captured scalars equal central differences, except where a
+    kink lies between the two points of a difference."""
     compared = 0
     for number in range(60):
         captures = np.random.default_rng([8, number]).uniform(0.2, 3, 2)
@@ -96,13 +97,13 @@ class Capped:
         return reference.sdpa_backward(*call, **form, wrt=(0,), out=self.given["out"], lse=self.given["lse"])
 
     def check(self, isCapped):
-        """The rule, of what a kernel says that takes the cap where `isCapped`."""
+        """Applies the rule to the gradient of a kernel that takes the cap where `isCapped`."""
         slopes = np.array(isCapped, float)
         found = self.sums(capture_grad=lambda n, error, s, *_: (slopes, np.zeros(s.shape)))
         self.gradient.check_captures({"dcapture0": found.dcaptures[0].astype(np.float32)}, self.said)
 
     def parts(self):
-        """What each score contributes to the sum, were it capped."""
+        """Returns the contribution of each score to the sum, as if each were capped."""
         found = np.zeros(self.scores.shape)
         for at in np.ndindex(found.shape):
             slopes = np.zeros(found.shape)
@@ -129,7 +130,7 @@ def test_either_side_of_a_kink():
 
 
 def test_faults_beside_a_kink():
-    """What the rule allows at a kink hides no other fault."""
+    """The tolerance that the rule gives to scores at a kink must hide no fault of other scores."""
     capped = Capped()
     parts = np.abs(capped.parts())
     doubt = parts[capped.at]
@@ -153,8 +154,8 @@ def test_faults_beside_a_kink():
 
 
 def test_sure_sides():
-    """What has no rounding error is on one side, also if it lies on the kink; what f32 compares only after a rounding may
-    not be. A score's own error counts."""
+    """A score without rounding error is surely on one side of a kink, even if it lies on it. A comparison that f32
+    makes only after a rounding is not sure. A score's own error counts."""
     i = np.zeros((1, 1), int)
     arguments = dict(s=np.array([[0.0]]), b=0, h=0, i=i, j=i, captures=[1.0, 3.0])
 
@@ -175,7 +176,8 @@ def test_sure_sides():
 
 
 def test_kink_between_differences():
-    """Where the differences of the reference lie on both sides of a kink, they are wrong, and the derivative is not."""
+    """If the two points of a difference lie on both sides of a kink, the difference is wrong and the derivative is
+    right."""
     capped = Capped()
     slopes = [
         each.capture_derivative(0, capped.scores, np.zeros(capped.scores.shape), 0, 0)[0]

@@ -44,7 +44,7 @@ def main(monkeypatch, capsys):
 
 
 def test_slower_build(slow, main):
-    """The processor time of the other build is its own, with the quarter of a second that it wastes."""
+    """A build that wastes a quarter of a second is given: this time must appear in its own figures, and only there."""
     status, said = main(slow, "--runs=1")
     other, this, ratio = rows(said)["user + system, ms"]
     assert other >= 250 and this > 0 and ratio == pytest.approx(this / other, abs=0.01)
@@ -58,8 +58,8 @@ def rows(said):
 
 @pytest.mark.parametrize("bar, expected", [("--at-most=0.54", 1), ("--at-most=0.56", 0), ("--runs=3", 0)])
 def test_ratio_of_the_least_times(main, monkeypatch, bar, expected):
-    """Of runs that are made up: the builds take turns, the first run of each does not count, and of
-    the others the least does, for each figure by itself."""
+    """Times of made-up runs are given. The builds take turns; the first run of each does not count, and for each figure
+    the least of the other runs does."""
     this = gpu.find_tool("fa4-compile")
     times = {
         sys.executable: [Times(0.01, 0.01, 0.01), Times(0.5, 0.1, 1.5), Times(0.3, 0.1, 0.8), Times(0.4, 0.05, 0.9)],

@@ -26,7 +26,7 @@ needs_tools = pytest.mark.skipif(
 
 
 def sections(said):
-    """What the demo has said under each heading."""
+    """Returns the text that the demo has printed under each heading."""
     return re.split(r"^== .* ==$", said, flags=re.MULTILINE)[1:]
 
 
@@ -104,7 +104,7 @@ def test_all_examples_by_default(monkeypatch):
 
 @needs_tools
 def test_finding_fails(small, capsys, monkeypatch):
-    """A kernel that signals before it has written is found out."""
+    """A kernel is changed so that it signals before it has written: the demo must report the finding and fail."""
 
     def compile(*arguments, **options):
         kernel = real(*arguments, **options)
@@ -134,7 +134,7 @@ def test_other_form(tmp_path, capsys):
 @needs_tools
 @pytest.mark.parametrize("file, names", [(FORWARD, ("out", "lse")), (STEP, ("out", "dq", "dk", "dv"))], ids=["forward", "step"])
 def test_too_large_an_error_fails(file, names, small, capsys, monkeypatch):
-    """The examples against the reference of other ops."""
+    """The examples are compared with the reference of ops with another scale: the demo must fail."""
     found = demo.find_form
     monkeypatch.setattr(demo, "find_form", lambda clauses: found(clauses) | {"scale": 1.0})
     assert run(small(file), "--sizes", "Sq=9,Sk=12") == 1

@@ -383,7 +383,8 @@ def test_host_memory(tmp_path):
 
 
 def test_memory_that_a_framework_frees_by_itself(tmp_path):
-    """What takes the place of registered memory replaces it; memory of the driver stays."""
+    """Registered memory that overlaps a new registration is replaced by it. Memory that the driver has allocated is
+    kept, and the registration refused."""
     run(
         """
         start()
@@ -401,7 +402,8 @@ def test_memory_that_a_framework_frees_by_itself(tmp_path):
 
 
 def test_the_runtime_under_cute_dsl(tmp_path):
-    """Functions with an underscore in front, which start the driver and its context by themselves."""
+    """CuTe-DSL calls functions of the runtime with an underscore in front: they must start the driver and its context
+    by themselves."""
     output, errors = run(
         """
         class Config(ctypes.Structure):
@@ -577,7 +579,8 @@ def test_record_of_variables(tmp_path):
 
 
 def test_what_hardware_tolerates_fails_no_launch(tmp_path):
-    """It is said once for a kernel; without checks it is a note."""
+    """A fault that hardware tolerates fails no launch. It is reported once for a kernel; without checks it is a
+    note."""
     text = """.version 8.0
 .target sm_90a
 .address_size 64
@@ -608,7 +611,8 @@ def test_what_hardware_tolerates_fails_no_launch(tmp_path):
 
 
 def test_policy(tmp_path):
-    """One thread polls for what a copy of another brings: a lazy one comes when nothing else goes on."""
+    """One thread polls for a value that another thread's copy brings. With the lazy policy, the copy comes only when
+    nothing else goes on."""
     text = """.version 8.0
 .target sm_90a
 .address_size 64

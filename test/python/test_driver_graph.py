@@ -259,7 +259,8 @@ int main(int argc, char **argv) {
 
 @pytest.mark.skipif(not shutil.which("cc") or not (LIBRARY / "runtime" / "libcudart.so.13").exists(), reason="needs a C compiler and fa4-cudart")
 def test_the_runtime(tmp_path):
-    """What nvcc makes of a program: a module in it, functions on the host for kernels, and the runtime's library."""
+    """A program as nvcc makes it runs on the stand-in: a module in the program, functions on the host that stand for
+    kernels, and the runtime's library."""
     (tmp_path / "program.c").write_text(RUNTIME)
     folders = [LIBRARY / "runtime", LIBRARY]
     link = [*(f"-L{f}" for f in folders), "-l:libcudart.so.13", *(f"-Wl,-rpath,{f}" for f in folders)]

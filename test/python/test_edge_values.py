@@ -41,7 +41,7 @@ def kernel(head_dim, mask, dtype, scale, options):
 
 
 def run(q, k, v, mask="full", dtype="bf16", scale=None, options=()):
-    """out and lse in float64; q, k and v have layout bshd."""
+    """Returns out and lse in float64 for q, k and v in layout bshd."""
     q, k, v = (x.astype(gpu.DTYPES[dtype]) for x in (q, k, v))
     _, built = kernel(q.shape[3], mask, dtype, scale, tuple(options))
     results = gpu.simulate(
@@ -76,8 +76,8 @@ def expect(q, k, v, out, lse, mask, dtype, is_nan):
 @pytest.mark.parametrize("mask", ["full", "causal"])
 @pytest.mark.parametrize("dtype", gpu.DTYPES)
 def test_bad_key(rng, dtype, mask, bad, options):
-    """One NaN or infinity in k, in another key of each head: NaN in the rows that
-    see the key, nothing in others."""
+    """Each head has one NaN or infinity in k, at another key. Rows that see the key must be NaN, and all others as the
+    reference says."""
     keys = 200
     q, k, v = draw(rng, keys, keys, len(COLUMNS))
     for head, column in enumerate(COLUMNS):
@@ -102,7 +102,7 @@ def test_all_keys_bad(rng, dtype):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf], ids=str)
 def test_bad_query(rng, bad):
-    """Only the query's own row."""
+    """A query with a NaN or infinity makes its own row NaN, and no other."""
     q, k, v = draw(rng, 140, 150, 2)
     q[0, 3, 0, 0] = q[0, 133, 1, 9] = bad
     out, lse = run(q, k, v)
@@ -125,7 +125,8 @@ def test_minus_infinity_in_a_key_hides_it(rng):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf], ids=str)
 def test_bad_value(rng, bad):
-    """NaN in the column of out, in all rows that see the key; infinity stays."""
+    """One value of v is NaN or infinite. Its column of out must be NaN, or stay infinite, in all rows that see the
+    key."""
     q, k, v = draw(rng, 128, 150, 1)
     v[0, 20, 0, 33] = bad
     out, lse = run(q, k, v)

@@ -25,7 +25,8 @@ def levels(tmp_path_factory):
 
 
 def diagnostics(files):
-    """What the server says of files that are opened one after the other: name -> [(line from 1, severity, message)]."""
+    """Opens files one after the other, and returns the server's messages: name -> [(line from 1, severity,
+    message)]."""
 
     def message(method, **content):
         return {"jsonrpc": "2.0", "method": method, **content}

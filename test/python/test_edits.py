@@ -73,7 +73,8 @@ def gradient(folder):
 
 @pytest.mark.parametrize("level", LEVELS[:-1])
 def test_interpreter_agrees_on_the_gradient(gradient, level):
-    """Its channels change hands more than once, and others take over their memory."""
+    """The interpreter and the simulator agree on the gradient, whose channels change hands more than once and take over
+    each other's memory."""
     suite.simulate(compiled_of(gradient), gradient, suite.GRADIENT_CALLS[1], module_of(gradient, level), ordered=True)
 
 
@@ -88,13 +89,14 @@ def test_interpreter_agrees_on_several_tiles(folder, name, level):
 @pytest.mark.parametrize("level", ["tile", "pair-ctas", "warp-specialize", "distribute", "unroll"])
 @pytest.mark.parametrize("name", ["pairs-causal", "pairs-clc", "pairs-gemm", "pairs-gradient-hd64", "pairs-turns"])
 def test_interpreter_agrees_on_pairs(folder, name, level):
-    """Of several pairs, the last one has a CTA without a work tile."""
+    """The interpreter and the simulator agree on several pairs of CTAs, the last of which has a CTA without a work
+    tile."""
     kernel = suite.make_kernel(name, folder)
     suite.simulate(compiled_of(kernel), kernel, kernel.calls()[0], module_of(kernel, level), ordered=True)
 
 
 def changed_constant(module, role, old, new):
-    """Of a role, the first constant of this value has another one."""
+    """Gives the first constant of the value `old` in the role the value `new`."""
     of_role = next(op for op in module.walk() if op.name == "tile.role" and op.properties["sym_name"] == f'"{role}"')
     found = next(op for op in of_role.walk() if op.name == "arith.constant" and op.properties["value"] == f"{old} : index")
     found.properties["value"] = f"{new} : index"
@@ -140,7 +142,8 @@ EXCHANGE = f""""builtin.module"() ({{
 
 
 def test_what_clusters_hand_each_other():
-    """Rows of both for columns of both; bounds of both; parts of what each loads; no work tile for the last CTA."""
+    """The interpreter is given the operations between CTAs: an exchange gives rows of both CTAs for columns of both, a
+    bound covers both, each CTA loads a part of a split tile, and the last CTA has no work tile."""
     x = interpreter.np.arange(24, dtype=interpreter.np.float32).reshape(6, 4)
     outputs = {"y": interpreter.np.zeros((16, 2), interpreter.np.float32)}
 
@@ -162,7 +165,8 @@ def test_what_clusters_hand_each_other():
 
 
 def test_ctas_that_do_not_meet_hang(folder):
-    """Each CTA makes the passes of its own queries: an MMA of one of them has no other CTA."""
+    """The loop of a pair is edited so that each CTA makes the passes of its own queries. An MMA of one CTA then has no
+    other CTA, and the roles must hang."""
     kernel = suite.make_kernel("pairs-gemm", folder)
     module = module_of(kernel, "pair-ctas")
     loop, tile = op_of(module, "scf.for"), op_of(module, "tile.work_tile")
@@ -175,7 +179,8 @@ def test_ctas_that_do_not_meet_hang(folder):
 
 
 def test_either_bound_is_right(folder):
-    """A program in which the bounds of other work tiles do harm means what its own bounds say, or those of a pair."""
+    """A program is edited so that wider bounds change its results. A kernel that takes the bounds of a pair must still
+    count as right."""
     kernel = suite.make_kernel("pairs-causal", folder)
     module = module_of(kernel, "tile")
     for op in module.walk():
@@ -191,7 +196,8 @@ def test_either_bound_is_right(folder):
 
 
 def test_tile_that_is_left_out_is_found(folder):
-    """A response that nobody takes is that of a tile on which nobody works."""
+    """A request is doubled, so that nobody takes one of the responses: no CTA works on its tile, and the missing output
+    must be found."""
     kernel = suite.make_kernel("schedule-clc", folder)
     module = module_of(kernel, "warp-specialize")
     block = next(b for op in module.walk() for b in op.blocks() if any(o.name == "tile.request" for o in b.ops))
@@ -203,7 +209,8 @@ def test_tile_that_is_left_out_is_found(folder):
 
 
 def test_other_numbers_are_found(kernel, compiled):
-    """The last key that a row sees is hidden; a store is gone."""
+    """Two kernels are given: one whose mask hides the last key that a row sees, one whose stores of lse are removed. Each
+    run must fail and name the output that is wrong."""
     module = module_of(kernel, "tile")
     compare = op_of(module, "arith.cmpi", 1)
     compare.properties["predicate"] = "2 : i64"  # slt, which was sle
@@ -258,7 +265,8 @@ def test_edits_repeat_and_change_something(kernel, kind):
 ])  # fmt: skip
 @pytest.mark.parametrize("again", [False, True])
 def test_deleted_and_doubled(kernel, tmp_path, level, name, message, again):
-    """From below all passes that used to verify."""
+    """An operation is deleted or doubled at a level. The passes below that level must refuse the file, as long as they
+    verify it."""
     module = module_of(kernel, level)
     block = next(b for op in module.walk() for b in op.blocks() if any(o.name == name for o in b.ops))
     place = max(i for i, op in enumerate(block.ops) if op.name == name)
@@ -298,7 +306,7 @@ def test_failure_is_kept(folder, monkeypatch, capsys):
 
 
 def test_arithmetic():
-    """What the interpreter says of single operations, against their definitions."""
+    """The interpreter computes single operations as their definitions say."""
     cmpf = [interpreter._cmpf(p, *map(interpreter.np.array, ([1.0], [float("nan")]))).item() for p in range(16)]
     assert cmpf == [False] * 8 + [True] * 8
     cmpf = [interpreter._cmpf(p, interpreter.np.array([1.0]), interpreter.np.array([2.0])).item() for p in range(16)]

@@ -1,7 +1,8 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""bench/timing --effects and bench/versus-fa4 --sensitivity: what they make of the clock's answers, and one effect under the clock."""
+"""bench/timing --effects and bench/versus-fa4 --sensitivity. Given made-up times, they must print the right rows and exit
+status; one effect (a PTX program with and without it) is also run under the simulator's clock."""
 
 import re
 from pathlib import Path
@@ -68,7 +69,7 @@ def stand_in_time(*words):
 
 
 def test_table(tmp_path, monkeypatch, capsys):
-    """What has no record is not run, and says what it needs."""
+    """Effects without a record are not run, and the table says what they need."""
     monkeypatch.setattr(effects.Lab, "compile", lambda lab, head_dim, *options: Path("-".join([str(head_dim), *options]).replace("=", "-")))
     for launched in effect_launches.TILES["hd64-full"] + effect_launches.TILES["hd128-causal"]:
         (tmp_path / launched.name).mkdir()

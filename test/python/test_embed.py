@@ -40,7 +40,8 @@ def test_missed_bars_fail(monkeypatch, capsys, tmp_path, change, message):
 
 
 def test_missed_bars_of_the_package_fail(monkeypatch, capsys, tmp_path):
-    """With a package of two files in place of the wheel: one that is imported, and a kernel from the cache, that take their time."""
+    """A package whose import and whose compile sleep longer than their bars stands in for the wheel: bench/embed must
+    report both as missed and exit with 1."""
     wheel = tmp_path / "fa4.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("fa4/__init__.py", "import time\ntime.sleep(0.06)\nsdpa = dict\ndef compile(*_, **__): time.sleep(0.006)\n")

@@ -67,7 +67,8 @@ GRADIENTS = {
 
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradient(name):
-    """What the kernels hand on, they get from each other, of a call without keys, too: workspaces are undefined at first."""
+    """A gradient of calls without sequences, queries or keys is right. Its kernels hand each other workspaces, which
+    are undefined at first, so they must write them in these calls as well."""
     form = dict(GRADIENTS[name])
     dim, dim_v = form.pop("dims", (64, 64))
     options = form.pop("options", "")

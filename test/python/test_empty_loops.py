@@ -142,7 +142,7 @@ def test_second_loop_goes_on(tmp_path):
 
 
 def test_product_after_product(tmp_path):
-    """Without a loop; the second adds to the first."""
+    """Two products without a loop, of which the second adds to the first, give their sum."""
     again = loop("q", "c1", "p").replace("%at =", "%unused =").replace("%at", "%c64")
     done = compile_kernel(make(loop("p", "c1") + again, "q"), tmp_path)
     assert done.returncode == 0, done.stderr

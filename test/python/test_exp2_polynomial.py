@@ -78,7 +78,7 @@ def derive(degree):
 
 @pytest.mark.parametrize("degree", DEGREES)
 def test_error_is_level(degree):
-    """Of the best coefficients: degree + 1 extrema of one size and alternating sign."""
+    """The error of the best coefficients has degree + 1 extrema of equal size and alternating sign."""
     c = fit([1.0] + [0.0] * degree, 1)
     values = error(c, POINTS[extrema(c)])
     assert len(values) == degree + 1
@@ -88,7 +88,8 @@ def test_error_is_level(degree):
 
 @pytest.mark.parametrize("degree", DEGREES)
 def test_rounding_is_taken_up(degree):
-    """Rounded one by one, those of degree 6 are several times worse than the best."""
+    """The derived coefficients take up each other's rounding. If those of degree 6 were rounded one by one, the error
+    would be several times the least one."""
     c, least = derive(degree)
     assert np.abs(error(c, POINTS)).max() <= 1.1 * least
 

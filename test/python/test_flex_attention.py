@@ -350,7 +350,8 @@ def test_a_block_mask_may_show_more_blocks_than_it_must():
 
 
 def test_tensors_of_functions_are_read_at_each_call():
-    """In place, another in the same variable, and a number: none of them is that of an earlier call."""
+    """A tensor that a function reads may change between calls: in place, by another tensor in the same variable, or as
+    a number. Each call must use the present value."""
     q, k, v = inputs()
     slopes, factor = SLOPES.clone(), torch.tensor(1.0)
 

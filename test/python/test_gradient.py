@@ -177,7 +177,8 @@ def test_no_local_memory_of_wide_heads(dims, mask, tmp_path):
 @pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")
 @pytest.mark.parametrize("name", ["softcap", "relu"])
 def test_no_local_memory_of_wide_mods(name, tmp_path):
-    """Conditions of the mask and of the derivative, of which there are more than predicates."""
+    """A wide mask and derivative have more conditions than a thread has predicates: the kernel must not use local
+    memory for them."""
     check_no_local_memory(Gradient(**dict(head_dim=192, head_dim_v=128, static=frozenset()) | SCORE_MODS[name] | dict(mask=Mask.causal(BR))), tmp_path)
 
 
@@ -195,7 +196,7 @@ def test_schedules(schedule, tmp_path):
 
 @pytest.mark.parametrize("mask", [Mask.causal(TL), Mask(BR, 40, 0)], ids=str)
 def test_another_mask_fails(mask, tmp_path):
-    """The kernels of one mask, compared with the reference of another."""
+    """The kernels of one mask, compared with the reference of another, must fail."""
     form = Gradient(mask=Mask.causal(BR), sizes=Sizes(1, 132, 200))
     other = Gradient(mask=mask, sizes=form.sizes)
     launches = gpu.compile_launches(form.mlir(), tmp_path)
@@ -296,7 +297,7 @@ def test_case_of_the_grid(case, tmp_path):
 
 
 def test_derivatives_of_the_reference():
-    """Of random regions, against differences: all but where a kink lies between the two."""
+    """The derivatives of random regions equal central differences, except where a kink lies between the two points."""
     for number in range(60):
         rng = np.random.default_rng([9, number])
         grammar = random_programs.Grammar(rng, ())
@@ -345,7 +346,8 @@ def bits(launches, given, seed, *options):
 @pytest.mark.turns(2)
 @pytest.mark.parametrize("name", IN_TURN)
 def test_deterministic(name, tmp_path):
-    """The same bits in any order of asynchronous work, with any number of CTAs at a time."""
+    """A deterministic gradient has the same bits in any order of asynchronous work, with any number of CTAs at a
+    time."""
     form = IN_TURN[name]
     launches = gpu.compile_launches(form.mlir(), tmp_path, options=form.options)
     given = form.draw(np.random.default_rng(0))
@@ -386,7 +388,7 @@ FAULTS = {
 @pytest.mark.turns(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_of_turns_are_found(fault, tmp_path):
-    """One fault in the PTX of the turns, in one run each."""
+    """The PTX of the turns is given one fault in each run: the simulator must find it."""
     form = Gradient(mask=Mask.causal(BR), sizes=Sizes(1, 256, 256), static=HEADS, deterministic=True)
     launches = gpu.compile_launches(form.mlir(), tmp_path)
     pattern, text, finding = FAULTS[fault]
@@ -404,7 +406,8 @@ def test_faults_of_turns_are_found(fault, tmp_path):
 @pytest.mark.parametrize("keys, parts, options", [(256, 4, ("--pairs=off",)), (512, 8, ("--pairs=on",))], ids=["alone", "pairs"])
 @pytest.mark.parametrize("fault", [WAIT, r"\n[^\n]*cp\.async\.bulk\.wait_group\s+1;(?=[^}]*?red\.release)"], ids=["no wait", "not complete"])
 def test_faults_of_parts_are_found(fault, keys, parts, options, tmp_path):
-    """Sums of 128 columns are added in parts, each in a turn of its own; those of a pair of CTAs in parts of two halves."""
+    """Sums of 128 columns are added in parts, each in a turn of its own; a pair adds its two halves in parts. A turn
+    without its wait, or passed on before its sum is complete, must be found."""
     form = Gradient(head_dim=128, mask=Mask.causal(BR), sizes=Sizes(1, keys, keys), static=HEADS, deterministic=True)
     launches = gpu.compile_launches(form.mlir(), tmp_path, options=options)
     main = tmp_path / "gradient_kernel.ptx"

@@ -48,7 +48,7 @@ def command(tmp_path, monkeypatch, capsys):
 
 
 def test_command(command):
-    """What was assembled once is not assembled again."""
+    """A kernel that has been assembled once is not assembled again."""
     status, said, asked = command(0, "--form=hd64-64 causal bf16 plain")
     assert (status, asked) == (0, 4) and said.splitlines()[-1] == "sm_103a: 1 forms, 0 with spills, a stack, or no kernel"
     assert command(8, "--form=hd64-64 causal bf16 plain") == (0, said, 0)

@@ -93,7 +93,7 @@ WIDE = [
 @pytest.mark.turns(2)
 @of_kernels([*PAIRED, *WIDE])
 def test_pairs_and_wide(case, folder):
-    """bench/grid --pairs and --wide have all of them."""
+    """The ops that need pairs or wide heads are right (bench/grid --pairs and --wide try all of them)."""
     grid.run_case(case, compiled(case.op, folder), schedules=2, timeout=300)
 
 
@@ -122,7 +122,7 @@ def test_pairwise(parameters):
 
 
 def test_pairwise_without_some():
-    """Values that do not go together: in no choice, and all others are."""
+    """Some values do not go together: no choice has them both, and all other pairs of values are in a choice."""
     parameters = {"a": (1, 2, 3), "b": (1, 2, 3, 4), "c": (1, 2), "d": tuple(range(5))}
     without = {(("a", 2), ("b", 3)), (("a", 2), ("b", 4))}
     choices = grid.pairwise(parameters, without)
@@ -181,7 +181,7 @@ def test_schedules_differ_between_inputs():
 
 
 def scores(case):
-    """Of the first sequence and head, [rows, keys], in units of log2."""
+    """Returns the scores of the first sequence and head, [rows, keys], in units of log2."""
     q, k, _ = (
         x[0].swapaxes(0, case.layout.index("h") - 1)[0].astype(np.float64)
         for x in case.draw(1)

@@ -81,7 +81,7 @@ def tensor_maps(recorded, launch):
 
 
 def test_tensor_maps_and_arguments(recorded):
-    """What the host code has made of the memrefs' descriptors."""
+    """The host code makes the right tensor maps and arguments from the memrefs' descriptors."""
     q, k, v, out = tensor_maps(recorded, 0)[:4]
     assert q["dims"] == [64, 2, 48, 1] and q["byte_strides"] == [128, 256, 256 * 48] and q["box"] == [64, 1, 128, 1]
     assert q["dtype"] == "bf16" and q["swizzle"] == 3

@@ -32,7 +32,7 @@ def test_wgmma(types):
 
 @needs_simulator
 def test_wgmma_at_other_times():
-    """The products as early and as late as they may be performed."""
+    """The products of wgmma are right if they are performed as early, and as late, as they may be."""
     group = random.Random(1).sample([c for c in CROSS_SECTION if c.name.startswith("wgmma")], 12)
     assert wrong(group, policy="eager") == {}
     assert wrong(group, policy="lazy") == {}
@@ -47,7 +47,7 @@ def test_other_instructions():
 
 @needs_simulator
 def test_wrong_contents_are_noticed():
-    """The comparison of the cases themselves: one bit of the expected contents is another."""
+    """One bit of a case's expected contents is changed: the comparison must notice it."""
     for original in (matrix.cases()[0], cluster.cases()[0], wgmma.Product("f32", "bf16", "bf16", 8).case()):
         buffer = original.buffers[1]
         buffer.expected = bytes([buffer.expected[0] ^ 1]) + buffer.expected[1:]

@@ -71,7 +71,8 @@ def test_forward_rows_do_not_depend_on_the_chunk(rng, name):
 
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_gradients_do_not_depend_on_schedule_or_batch(rng, deterministic):
-    """dk and dv do not in any case; dq is a sum over CTAs, whose order only `deterministic` fixes."""
+    """dk and dv never depend on the schedule or the batch. dq is a sum over CTAs, so only `deterministic` fixes its
+    order."""
     spec = fa4.sdpa(q="B Sq H 64", k="B Sk G 64", mask="causal", scale=1.0, lse=True)
     call = draw(rng, dim=64)
     rows = spec.reference(**call)

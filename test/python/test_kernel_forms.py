@@ -60,7 +60,7 @@ def test_form_and_size(name, dtype, sizes, tmp_path):
     dict(mask=Mask.causal(TL)), dict(scale=0.2), dict(score=("arith.addf", S, S)), dict(visible=NEAR),
 ], ids=str)  # fmt: skip
 def test_other_meaning_fails(changes, tmp_path, monkeypatch):
-    """The kernel of one form, compared with the reference of another."""
+    """The kernel of one form, compared with the reference of another, must fail."""
     program = Program(**DEFAULT)
     other = replace(program, **changes)
     monkeypatch.setattr(Program, "form", lambda _, real=Program.form: real(other))

@@ -113,7 +113,8 @@ def test_nothing_is_compared_with_nothing(kernels):
 
 
 def test_what_is_between_the_elements_stays(kernels, tmp_path):
-    """The LSE is a part of a larger array: rows of 3 numbers that are 5 apart."""
+    """The LSE is a part of a larger array, with rows of 3 numbers that are 5 apart: the numbers in between must
+    stay."""
     manifest = json.loads(kernels["strided"].manifest.read_text())
     manifest["ptx"] = str(kernels["strided"].ptx)
     manifest["tensors"]["lse"] |= {"address": "0x700000000000", "exclusive": False}
@@ -145,7 +146,7 @@ def test_what_is_wrong_in_empty_is_said(kernels, tmp_path):
 
 
 def test_python_says_the_same(kernels):
-    """fa4_testing.gpu launches through fa4-sim."""
+    """fa4_testing.gpu, which launches through fa4-sim, refuses a call with the sentence of the manifest's condition."""
     q = np.ones((1, 128, 3, 64), gpu.DTYPES["bf16"])
     k = np.ones((1, 128, 2, 64), gpu.DTYPES["bf16"])
     with pytest.raises(gpu.SimulationError, match="query heads, Hq, must be a multiple"):
@@ -229,7 +230,7 @@ def test_interleaved_views(kernels, tmp_path, address, status):
 
 
 def test_an_output_does_not_overlap_itself(kernels):
-    """Two rows of the LSE that are one element apart."""
+    """Two rows of the LSE are one element apart: the call must be refused, because an output would overlap itself."""
     done = call(kernels["strided"], SIZES | STRIDES | dict(lse_stride1=1))
     assert done.returncode == 2
     assert "'lse' of shape [1, 2, 128] and strides [256, 1, 1] has two elements at one address" in done.stderr

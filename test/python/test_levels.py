@@ -40,7 +40,7 @@ def output(*command, input=None):
 
 
 def compile(*options, input):
-    """What `fa4-compile -o -` prints."""
+    """Returns the text that `fa4-compile -o -` prints."""
     return output(gpu.find_tool("fa4-compile"), "-", "-o", "-", *options, input=input)
 
 

@@ -38,7 +38,8 @@ def test_order_without_a_cache():
 
 @pytest.mark.parametrize("extents", [(1,), (7,), (3, 5), (5, 1, 3), (4, 3, 5), (1, 7, 2)], ids=str)
 def test_order_is_one_to_one(extents):
-    """For all axes, both directions, and sections from one group to more than there are."""
+    """An order of work tiles names each tile once: for all axes, both directions, and sections from one group to more
+    than there are."""
     everything = sorted(itertools.product(*map(range, extents)))
     for axis, descending, width in itertools.product(range(len(extents)), (False, True), (0, 1, 2, 3, 4, 99)):
         order = Order(axis, descending, 10 * width, 5, "n")
@@ -68,7 +69,7 @@ def finish(schedule, passes, costs=Costs(1), sms=2, **rest):
 
 
 def test_one_cta_after_the_other():
-    """SM 0: 3, then 1; SM 1: 2, 2, 1."""
+    """Two SMs get work tiles of 3, 2, 2, 1 and 1 passes: SM 0 runs 3, 1 and 1; SM 1 runs 2 and 2."""
     timeline = simulate("lpt", np.array([3, 2, 2, 1, 1]), Costs(10), 2)
     assert timeline.sm.tolist() == [0, 1, 1, 0, 0] and timeline.finish == 50
     assert timeline.begin.tolist() == [0, 0, 20, 30, 40]
@@ -253,7 +254,7 @@ def test_sections_of_ctas_with_several_tiles(tmp_path):
 
 @needs_compiler
 def test_bars(capsys, monkeypatch):
-    """bench/makespan --quick: the bars hold; the exit status says so, and when one does not."""
+    """bench/makespan --quick: the bars hold and the exit status is 0; it is 1 when a bar is missed."""
     assert makespan_run.main(["--quick"]) == 0
     output = capsys.readouterr().out
     assert output.count("ok\n") == 4 and "lpt*" in output and "static*" in output

@@ -118,7 +118,8 @@ NOT_SMOOTH = ("cbrt", "round_", "clampf", "fpowi")
 
 
 def test_derivatives_of_scores():
-    """Gradients on the CPU path, whose derivatives are rules of fa4, by differences of numpy's functions."""
+    """The CPU path's gradients of scores, which use fa4's rules for derivatives, equal differences of numpy's
+    functions."""
     functions = [each for name, each in OF_SCORES.items() if name not in NOT_SMOOTH]
     heads, t = len(functions), f"tensor<1x?x{len(functions)}x{DIM}xf32>"
     body = "\n".join(
@@ -173,7 +174,8 @@ def test_of_positions():
 
 
 def test_kinds_of_numbers():
-    """Of s / (i - j), which is infinite on the diagonal, and of 0 * that."""
+    """The kernel tells kinds of numbers apart: it classifies s / (i - j), which is infinite on the diagonal, and 0
+    times that."""
     body = """
       %zero = arith.constant 0.0 : f32
       %one = arith.constant 1.0 : f32
@@ -209,7 +211,8 @@ def round_bits(x, dropped, mode):
     ("toward_zero", "bf16", 16), ("toward_zero", "f16", 13), ("downward", "f16", 13), ("upward", "f16", 13),
 ])  # fmt: skip
 def test_rounding_modes(mode, element, dropped):
-    """By 256 times what a score loses, which tells one mode from the others."""
+    """A score_mod returns 256 times what a score loses in a rounding, which tells the mode of the rounding from all
+    others."""
     body = f"""
       %many = arith.constant 256.0 : f32
       %few = arith.truncf %s {mode} : f32 to {element}

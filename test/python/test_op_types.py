@@ -129,7 +129,7 @@ CASES = [
 
 
 def allowed_elements(case, rows, name, types):
-    """What the table says of the element type of an operand, given the others'."""
+    """Returns what the table says about the element type of an operand, given the types of the others."""
     cell = rows[name][1]
     if of := re.fullmatch(r"that of `(\w+)`", cell):
         return {types[of.group(1)][1]}

@@ -73,7 +73,7 @@ REFUSED = {
 @needs_tools
 @pytest.mark.parametrize("why", flaws.REFUSALS)
 def test_refusal(why):
-    """What has no pairs is said to have none, for the reason that is known."""
+    """A program that cannot be run by pairs is refused for the reason that is known."""
     flaws.check_flaw(REFUSED[why], why)
 
 
@@ -121,7 +121,8 @@ def test_pairs_are_drawn(gradient):
 
 
 def test_gradients_of_captures_are_drawn():
-    """Of scalars and of vectors with a number for each query head, all of which a smaller program keeps whole."""
+    """Programs with gradients of captures are drawn, for scalars and for vectors with a number for each query head. A
+    smaller program keeps whole vectors."""
     made = [program for program, _ in (random_programs.make(3, n, gradient=True) for n in range(200))]
     asked = [program for program in made if program.wrt]
     assert asked and all(program.captures[n][0] in ("f32", "memref<?xf32>") for program in asked for n in program.wrt)
@@ -158,7 +159,7 @@ def test_meaning_of_positions():
 
 
 def test_shrinking(monkeypatch, tmp_path):
-    """Down to what the failure needs: here a window, and tanh."""
+    """A failing program shrinks to what the failure needs: here a window, and tanh."""
 
     def fails(program, folder, **_):
         if program.mask and program.mask.left and "tanh" in repr(program.score):
@@ -329,8 +330,8 @@ def run_one(number, tmp_path):
 @needs_tools
 @needs_reduce
 def test_fault_of_the_compiler(faulty, tmp_path):
-    """It stops at a tanh in a score_mod on memrefs, and in another way at everything
-    else, sooner than the compiler would compile it."""
+    """A stand-in for the compiler fails at a tanh in a score_mod on memrefs, and with another message at everything
+    else. The program must shrink to the tanh, and its kept file must show the fault by itself."""
     faulty("fa4-compile", "grep -q math.tanh \"$1\" && grep -q memref \"$1\" && { echo error: injected >&2; exit 1; }\n"
            "echo error: other >&2; exit 1")
     number = first(lambda p, flaw: not flaw and "tanh" in repr(p.score) and p.kind == "memref" and p.mask and p.captures)
@@ -351,8 +352,8 @@ def test_fault_of_the_compiler(faulty, tmp_path):
 @needs_tools
 @needs_reduce
 def test_fault_in_a_diagnostic(faulty, tmp_path):
-    """It crashes where it should refuse; fa4-reduce takes out what the flaw's text
-    has too much."""
+    """A stand-in for the compiler crashes where it should refuse a sine. fa4-reduce must shrink the text of the
+    flaw."""
     faulty("fa4-compile", "grep -q math.sin \"$1\" && kill -SEGV $$")
     number = first(lambda p, flaw: flaw == "sine" and p.mask and p.head_dim == 128)
     result, place = run_one(number, tmp_path)
@@ -365,7 +366,8 @@ def test_fault_in_a_diagnostic(faulty, tmp_path):
 @needs_tools
 @needs_reduce
 def test_fault_of_the_simulator(faulty, tmp_path):
-    """It has a finding where there is more than one batch."""
+    """A stand-in for the simulator has a finding if there is more than one batch: the program must shrink to two
+    batches."""
     faulty("fa4-sim", 'case "$*" in *" B=1 "*) ;; *" B="*) echo "[race] injected" >&2; exit 1;; esac')
     number = first(lambda p, flaw: not flaw and p.sizes.b == 3 and "B" not in p.static and p.score)
     result, place = run_one(number, tmp_path)

@@ -186,7 +186,7 @@ def test_large_scores_do_not_overflow():
 
 @pytest.mark.parametrize("case", CASES)
 def test_gradients_are_derivatives(case, rng):
-    """<out, dout> + <lse, dlse>, by differences, of every operand."""
+    """The gradients of every operand equal differences of the loss <out, dout> + <lse, dlse>."""
     form = CASES[case] | {"layout": "sbhd"}
     q, k, v = draw(rng, "sbhd", sq=3, sk=3)
     out, lse = reference.sdpa(q, k, v, **form)
@@ -213,7 +213,7 @@ def test_gradients_are_derivatives(case, rng):
 
 
 def test_score_derivative_by_differences(rng):
-    """What differences find for score_mod is what one writes by hand."""
+    """The derivative of a score_mod that the reference finds by differences equals one that is written by hand."""
     q, k, v = draw(rng, "bshd")
     form = {"layout": "bshd", "captures": (1.3,), "scale": 20.0}
     form["score_mod"] = cap_with_bias(np.tanh)
@@ -371,7 +371,7 @@ def test_region_is_called_with_blocks(monkeypatch):
 
 
 def test_gradients_of_captures(rng):
-    """Those of the loss, by differences."""
+    """The gradients of captures equal differences of the loss."""
     q, k, v, dout = (rng.standard_normal((2, n, h, 16)) for n, h in ((9, 4), (7, 2), (7, 2), (9, 4)))
     given = [np.float64(1.3), rng.standard_normal(4)]
 

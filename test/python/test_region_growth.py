@@ -97,7 +97,7 @@ func.func @gradient(%q: {tensor}, %k: {tensor}, %v: {tensor}, %out: {tensor}, %l
 
 
 def test_limit():
-    """What no kernel should have is refused in words, and soon."""
+    """A region too long for a kernel is refused with a message, and quickly."""
     done = subprocess.run(
         [gpu.find_tool("fa4-compile"), "-", "-o", "-"],
         input=region_growth.make("score-squares", 100_000),
@@ -110,7 +110,7 @@ def test_limit():
 
 
 def visible(shape, queries, keys):
-    """What a mask of 20 operations says, in exact integers."""
+    """Returns which keys the mask `shape`, which has 20 operations, shows to each query, in exact integers."""
     i, j = np.arange(queries)[:, None], np.arange(keys)[None, :]
     if shape == "mask-doubling":
         return j * 2**19 <= i

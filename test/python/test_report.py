@@ -67,7 +67,8 @@ def test_memory_and_units(data):
 
 
 def test_memory_over_time(data):
-    """What is in a stage of shared or tensor memory: never two values at once, but where lanes write in place of what they read."""
+    """The page shows which value is in each stage of shared or tensor memory. A stage never has two values at once,
+    unless lanes write in place of the value that they read."""
     (shown,) = data["kernels"]
     end = max(begin + length for row in shown["trace"]["rows"] for begin, length, *_ in row["spans"])
     by_name = {memory: {(row["name"], row["stage"]): row["spans"] for row in shown["lives"][memory]} for memory in ("smem", "tmem")}

@@ -65,7 +65,8 @@ def opcodes(path):
 
 
 def test_wait_out_of_line():
-    """The iteration that counts is the one that does not wait."""
+    """A loop has a wait whose repetition lies behind the loop. The shortest and the longest path must be those of an
+    iteration that does not wait."""
     (loop,) = parse("""
         S2R R0, SR_TID.X
         .L_x_0:
@@ -101,7 +102,8 @@ def test_wait_that_cannot_be_avoided():
 
 
 def test_branches():
-    """A mask that only some iterations need, and two ways back."""
+    """A loop has a mask that only some iterations need, and two ways back: the shortest path leaves the mask out, the
+    longest one has it."""
     (loop,) = parse("""
         .L_x_0:
         MOV R1, R2
@@ -122,7 +124,7 @@ def test_branches():
 
 
 def test_nests():
-    """Two loops in one, and one behind it."""
+    """Two loops in one, and one behind it, are found with their nesting."""
     found = parse("""
         .L_x_0:
         MOV R1, R2
@@ -191,7 +193,7 @@ def test_masked_branch():
 
 
 def test_masked_loop():
-    """By moves with a guard, as good as a select."""
+    """A loop that masks by moves with a guard counts as masked, like one with selects."""
     plain, masked = sass.exponential_loops(parse(f"""
         .L_x_0:
         {exponentials(113, 64)}

@@ -131,8 +131,8 @@ def check_forward(form, x):
 
 
 def check_backward(form, x):
-    """As the forward op. By FlashAttention's rule after the op's own forward,
-    and for itself with exact out and lse, but for their rounding."""
+    """Checks the backward op by FlashAttention's rule, after the op's own forward; and by itself, with exact out and
+    lse, up to their rounding."""
     chained = form.run(compiled(form), x | check_forward(form, x), backward=True)
     results = form.run(compiled(form), x, backward=True)
     keywords = form.keywords(x, backward=True)

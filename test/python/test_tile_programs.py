@@ -160,7 +160,8 @@ UP_TO = KERNEL.format(
 
 @pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
 def test_stores_that_end_at_a_row(tmp_path):
-    """Of each tile, what is in front of the row is stored: all, a part, or nothing. A row behind the tensor is its end."""
+    """For each tile, only rows in front of the row `end` are stored: all, some, or none. An `end` behind the tensor
+    counts as the tensor's end."""
     kernel = gpu.compile(UP_TO, tmp_path)
     x = np.random.default_rng(0).standard_normal((300, 64)).astype(gpu.DTYPES["bf16"])
     assert x.all()
@@ -174,7 +175,7 @@ def test_stores_that_end_at_a_row(tmp_path):
 
 @pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
 def test_store_at_a_negative_row(tmp_path):
-    """It traps as without `to`, and does not write in front of the tensor."""
+    """A store with `to` at a negative row traps, as it does without `to`, and does not write in front of the tensor."""
     text = UP_TO.replace("%t = tile.load", "%s = arith.subi %r, %end : index\n  %t = tile.load").replace("%y[%r,", "%y[%s,")
     assert "%y[%s, %c0] to(%end)" in text
     kernel = gpu.compile(text, tmp_path)

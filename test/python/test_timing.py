@@ -26,7 +26,8 @@ needs_simulator = pytest.mark.skipif(not tools.has_tools("fa4-sim"), reason="nee
 @needs_simulator
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
 def test_kernels_run(family):
-    """With all checks: what races or hangs is not worth measuring."""
+    """The kernels of bench/timing run without a finding under all checks: a kernel that races or hangs is not worth
+    measuring."""
     simulator = tools.find_tool("fa4-sim")
     for micro in family():
         results = []
@@ -38,7 +39,7 @@ def test_kernels_run(family):
 
 
 def test_cycles_of_an_operation():
-    """What stands outside of the loop is not counted, the least of several launches is."""
+    """The cycles of an operation are those of the loop only, and of several launches the least counts."""
     micro = micros()[0]
     calls = []
 
@@ -158,7 +159,8 @@ def test_replay(tmp_path):
 
 
 def test_peers_tools_go_with_the_command(monkeypatch, tmp_path):
-    """What a command takes from the peers' environment is not what the next one takes; what somebody chose stays."""
+    """A command gets the tools of the peers' environment, and the next command does not keep them. A tool that somebody
+    has chosen stays."""
     ptxas = tmp_path / "lib" / "python3.11" / "site-packages" / "nvidia" / "cu13" / "bin" / "ptxas"
     ptxas.parent.mkdir(parents=True)
     for tool in (ptxas, ptxas.with_name("nvdisasm")):

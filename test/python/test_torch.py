@@ -99,7 +99,7 @@ def test_checks(check):
 
 
 def test_traces_are_bounded_in_number():
-    """And a function whose closure has changed is another one."""
+    """The number of kept traces has a limit, and a function whose closure has changed is another function."""
     traces = fa4.torch._Traces()
     for limit in range(3 * traces.LIMIT):
         key = function_key(lambda b, h, i, j, limit=limit: i - j < limit)
@@ -131,7 +131,8 @@ class Model(torch.nn.Module):
 
 
 def test_an_exported_program_runs_in_another_process(tmp_path):
-    """With another length, and nothing but `import fa4.torch`: the op is in the program."""
+    """An exported program runs in another process, with another length: `import fa4.torch` is all it needs, because the
+    op is in the program."""
     q, k, v = (draw(1, heads, 32, 32).detach() for heads in (2, 1, 1))
     length = torch.export.Dim("length", min=2, max=512)
     program = torch.export.export(Model(), (q, k, v), dynamic_shapes=[{2: length}] * 3)

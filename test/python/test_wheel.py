@@ -62,7 +62,7 @@ def environment(wheel, tmp_path_factory):
 
 
 def settings(tmp_path):
-    """Of a user who has nothing of fa4's: no tool of LLVM or of the checkout can be found."""
+    """Returns the environment of a user who has only the wheel: no tool of LLVM or of the checkout can be found."""
     return {"PATH": "", "HOME": str(tmp_path), "LANG": "C.UTF-8"}
 
 
@@ -83,7 +83,7 @@ def test_library_needs_no_llvm_and_exports_the_c_api_only(environment):
 
 
 def test_block_of_the_readme(environment, tmp_path):
-    """Runs as it is written, and what it prints as the error is one of bf16."""
+    """The block of the README runs as it is written, and prints the error of a bf16 result."""
     (block,) = [b for b in fa4docs.blocks(ROOT / "README.md") if b.language == "python"]
     assert len([line for line in block.text.splitlines() if line.strip()]) <= 12
     maps = 'print([line for line in open("/proc/self/maps") if "libMLIR" in line or "libLLVM" in line])'
@@ -124,6 +124,6 @@ def test_other_pythons(wheel, tmp_path):
 
 
 def test_modules_import_without_the_checkout(environment, tmp_path):
-    """All but those that are for a framework, which is not there."""
+    """All modules of the wheel import without the checkout, except those for a framework that is not installed."""
     code = "import fa4, importlib, pkgutil\nfor m in pkgutil.iter_modules(fa4.__path__):\n  if m.name != '__main__' and not m.name.startswith('torch'): importlib.import_module('fa4.' + m.name)"
     run(environment, "-c", code, cwd=tmp_path, env=settings(tmp_path))

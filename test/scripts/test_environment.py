@@ -206,7 +206,7 @@ def test_missing_packages_without_root(checkout):
 
 
 def test_a_browser_is_installed_for_tests_where_that_is_possible(checkout):
-    """What one test alone needs is no reason to run none."""
+    """Only one test needs a browser: where none can be installed, scripts/test must skip that test and run the others."""
     (checkout.notes / "missing").write_text("chromium\n")
     output = checkout.run("scripts/test", "--only=lit")[1]
     assert "chromium" not in output
