@@ -134,8 +134,9 @@ static bool hasKernelsToLower(ModuleOp module) {
       .wasInterrupted();
 }
 
-/// Returns true if the module has operations of the LLVM dialect. They can be
-/// anything that this dialect takes; those that passes make cannot.
+/// Returns true if the module has operations of the LLVM dialect. If so, LLVM's
+/// verifier runs as well: hand-written LLVM IR may be invalid in ways that MLIR
+/// accepts; what our passes emit is not.
 static bool hasLLVM(ModuleOp module) {
   return module
       .walk([](Operation *op) {

@@ -1,7 +1,7 @@
 // C = max(A B / 2, 0) D, with 64 rows of the pair's 128 in each CTA: lanes work on a
-// folded tile and write it to shared memory as the A of the second product.
-// Tensor memory would need it twice, once for each half of the lanes, and a part
-// of its columns would be with half of the lanes.
+// folded tile (two lanes have half a row each) and write it to shared memory as the A
+// of the second product. The tile cannot stay in tensor memory: tcgen05.mma reads an A
+// there by whole rows, and each half of the lanes has only half of the columns.
 //
 // RUN: rm -rf %t && mkdir %t
 // RUN: fa4-compile %s --from=tile -o %t --emit=allocate,ptx

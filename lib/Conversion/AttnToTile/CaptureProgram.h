@@ -28,14 +28,20 @@
 
 namespace fa4 {
 
-// As the functions of SdpaBackwardProgram.h.
+// Each function fills the empty body of `kernel`. The arguments of the kernel
+// come in the order of the table.
 
-/// q, k, v, dout, shift, delta, captured vectors, parts and captured scalars.
-/// The grid counts tiles of queries, heads and batches. `capture` is the
-/// capture's number.
+/// The arguments of the kernel of capture number `capture`, whose grid counts
+/// tiles of queries, heads and batches:
+///
+///   q, k, v, dout, shift, delta  always
+///   captured vectors             those of `op`, if any
+///   parts                        always
+///   captured scalars             those of `op`, if any
 void buildCaptureProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                          const BackwardTiles &tiles, unsigned capture);
-/// parts, dcapture. The grid counts tiles of heads.
+/// The arguments are parts and dcapture, always. The grid counts tiles of
+/// heads.
 void buildCaptureSumProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                             const BackwardTiles &tiles);
 

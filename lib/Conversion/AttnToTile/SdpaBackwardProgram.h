@@ -50,20 +50,36 @@ namespace fa4 {
 
 // Each function fills the empty body of `kernel`, whose grid counts tiles of
 // rows (of keys in the main kernel), heads (key/value heads in the main kernel)
-// and batches. The kernel's arguments are those that the comment names.
+// and batches. The arguments of the kernel come in the order of the table.
+// Two arguments have the same condition wherever they appear:
+//
+//   sums   unless dq has a kernel of its own
+//   turns  where sums is there and the gradient is deterministic
 
-/// out, dout, lse, dlse (if `op` has it), shift, delta; sums, unless dq has a
-/// kernel of its own, and then turns, if it is deterministic.
+/// The arguments of the preprocess kernel:
+///
+///   out, dout, lse  always
+///   dlse            if `op` has it
+///   shift, delta    always
+///   sums            see above
+///   turns           see above
 void buildPreprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                             const BackwardTiles &tiles);
-/// q, k, v, dout, shift, delta, captured vectors, sums (as above), dk, dv,
-/// turns (as above) and captured scalars.
+/// The arguments of the main kernel:
+///
+///   q, k, v, dout, shift, delta  always
+///   captured vectors             those of `op`, if any
+///   sums                         see above
+///   dk, dv                       always
+///   turns                        see above
+///   captured scalars             those of `op`, if any
 void buildSdpaBackwardProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                               const BackwardTiles &tiles);
-/// shift, delta, sinks, dsinks. The grid counts tiles of heads.
+/// The arguments are shift, delta, sinks and dsinks, always. The grid counts
+/// tiles of heads.
 void buildSinksProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                        const BackwardTiles &tiles);
-/// sums, dq.
+/// The arguments are sums and dq, always.
 void buildPostprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                              const BackwardTiles &tiles);
 

@@ -73,7 +73,8 @@ static Value lowerTruncation(LaneBuilder &b, arith::TruncFOp op) {
 
 static Value lowerExtract(LaneBuilder &b, vector::ExtractOp op) {
   ArrayRef<int64_t> position = op.getStaticPosition();
-  // Upstream's conversion would fold the operation, which it cannot undo.
+  // Handled here because upstream's pattern folds this in place, and a dialect
+  // conversion cannot roll an in-place fold back.
   if (llvm::is_contained(position, vector::ExtractOp::kPoisonIndex))
     return b.poison(op.getType());
   if (position.size() != 1 || position.front() < 0)

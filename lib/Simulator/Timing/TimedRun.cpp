@@ -368,7 +368,8 @@ Sample Launch::sample(uint64_t index) {
       auto own = llvm::find_if(active, [&](const auto &cluster) {
         return cluster->cluster->index == index;
       });
-      // The limit of clocks: the steady state is known by then.
+      // The run stopped at `mostClocks` with the cluster unfinished. Its path
+      // so far is kept: by then the loop repeats.
       if (options.mostClocks > 0 && !sink.shouldStop())
         keepLongest(**own, place, options.mostClocks);
       break;

@@ -1,5 +1,6 @@
-// Launches become calls of libfa4_runtime, allocations that they use memory of the
-// GPU, and functions that launch something get a stream.
+// The pass turns launches into calls of libfa4_runtime. It moves each allocation that a
+// launch uses to the memory of the GPU, where the kernel can read it, and gives each
+// function that launches something a stream as an argument.
 //
 // RUN: fa4-opt %s --launch-to-runtime | FileCheck %s
 // RUN: fa4-opt %s --launch-to-runtime=stream=default | FileCheck %s --check-prefix=DEFAULT

@@ -64,11 +64,16 @@ struct LaunchConfig {
   Dim3 widestGrid = {0, 0, 0};
 };
 
-/// How asynchronous work and warps are ordered: mixed; asynchronous work at
-/// once, or when nothing else can go on; warps in an order, each only when none
-/// before it can go on (Burckhardt et al., A Randomized Scheduler with
-/// Probabilistic Guarantees of Finding Bugs, ASPLOS 2010).
-enum class SchedulePolicy : uint8_t { Random, Eager, Lazy, Priority };
+/// Decides what runs next: a warp, or asynchronous work such as a copy.
+enum class SchedulePolicy : uint8_t {
+  Random, ///< Anything that can go on, at random.
+  Eager,  ///< Asynchronous work at once, as soon as it can go on.
+  Lazy,   ///< Asynchronous work only when no warp can go on.
+  /// Warps in a random order: each one runs only when no warp before it can go
+  /// on (Burckhardt et al., A Randomized Scheduler with Probabilistic
+  /// Guarantees of Finding Bugs, ASPLOS 2010).
+  Priority
+};
 
 /// The policy of a name on a command line ("random", "eager", "lazy",
 /// "priority"); none if it is no such name.

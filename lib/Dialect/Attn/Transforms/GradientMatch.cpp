@@ -59,7 +59,8 @@ private:
   std::optional<Polynomial> makeSumOverKeys(ElementRef leaf);
   std::optional<Polynomial> makeSumOverElements(ElementRef leaf);
   std::optional<Polynomial> makeExp(ElementRef exponential);
-  /// The derivative with respect to the product.
+  /// Returns d(element) / d(q k^T), or nothing if an operation has no known
+  /// derivative.
   std::optional<Polynomial> differentiate(ElementRef element);
   bool dependsOnProduct(ElementRef element);
   AffineExpr dim(int i) { return getAffineDimExpr(i, match.op->getContext()); }
