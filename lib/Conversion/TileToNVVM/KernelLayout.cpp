@@ -57,9 +57,10 @@ static LogicalResult describeTile(Buffer &buffer) {
     return success();
   buffer.span = getSwizzleSpan(buffer.channel);
   if (!buffer.span)
-    return buffer.channel.emitOpError(
-        "has rows whose size in shared memory is not a multiple of 32 bytes, "
-        "the smallest swizzle");
+    return buffer.channel.emitOpError("has rows of ")
+           << type.getDimSize(1) * buffer.elementBytes
+           << " bytes in shared memory; what a lane has of a row must be a "
+              "multiple of 32 bytes, the smallest swizzle";
   return success();
 }
 
@@ -120,9 +121,9 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
     if (!buffer.tensorMemory &&
         (buffer.offset % align ||
          (buffer.stages > 1 && buffer.stageSize % align)))
-      return channel.emitOpError(
-                 "has a stage that does not begin at a multiple of ")
-             << align << " bytes";
+      return channel.emitOpError("has a stage that begins at byte ")
+             << buffer.offset + (buffer.offset % align ? 0 : buffer.stageSize)
+             << " of shared memory, not at a multiple of " << align;
     if (!buffer.tensorMemory)
       end = std::max(end, buffer.offset + buffer.stages * buffer.stageSize);
     else if (buffer.offset + buffer.stages * buffer.stageSize > tensorColumns)

@@ -96,12 +96,13 @@ static LogicalResult checkTensor(Operation *op, MemRefType type,
                            "memory: its last dimension must have stride 1 in ")
            << type;
   if (type.getRank() > kMaxTensorMapRank)
-    return op->emitOpError("accesses a tensor of more than ")
-           << kMaxTensorMapRank << " dimensions, which TMA does not support";
+    return op->emitOpError("accesses a tensor of ")
+           << type.getRank() << " dimensions; TMA supports at most "
+           << kMaxTensorMapRank;
   if (hasEnd && type.getRank() == kMaxTensorMapRank)
-    return op->emitOpError("says 'to' of a tensor of ")
-           << kMaxTensorMapRank
-           << " dimensions; TMA supports that of one dimension less";
+    return op->emitOpError("says 'to' of a tensor of more than ")
+           << kMaxTensorMapRank - 1 << " dimensions; 'to' takes one of TMA's "
+           << kMaxTensorMapRank << ", got " << type.getRank();
   if (hasEnd && tileDims.size() != 2)
     return op->emitOpError("says 'to' of a tile of ")
            << tileDims.size() << " dimension that TMA stores; it must have 2";
@@ -137,8 +138,9 @@ static LogicalResult setBox(Operation *op, MemRefType type, VectorType tile,
     map.box.push_back(box);
   }
   if (map.box.front() * bytes % kTensorMapAlignment)
-    return op->emitOpError("copies rows whose size is not a multiple of 16 "
-                           "bytes, as TMA requires");
+    return op->emitOpError("copies rows of ")
+           << map.box.front() * bytes << " bytes; TMA copies multiples of "
+           << kTensorMapAlignment;
   return success();
 }
 

@@ -90,13 +90,18 @@ LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
   if (failed(checkParts(op, value, operand)))
     return failure();
   if (buffer.elementBytes != 2)
-    return op.emitOpError(
-        "has an operand with other elements than bf16 and f16");
+    return op.emitOpError("has an operand with elements of ")
+           << buffer.elementBytes
+           << " bytes; tcgen05.mma takes bf16 and f16, of 2 bytes";
   if (buffer.tensorMemory) {
-    if (value != op.getA() || !majorK || operand.handle.row != 0)
-      return op.emitOpError(
-          "has an operand in tensor memory that is not A, not whole rows, or "
-          "transposed; only A can be there, row by row");
+    if (value != op.getA())
+      return op.emitOpError("has its B in tensor memory, where only A can be");
+    if (!majorK)
+      return op.emitOpError("has a transposed A in tensor memory, which "
+                            "tcgen05.mma can only read row by row");
+    if (operand.handle.row != 0)
+      return op.emitOpError("has an A in tensor memory that begins at row ")
+             << operand.handle.row << " of a tile; it must begin at row 0";
     if (buffer.lanesPerRow != 1)
       return op.emitOpError("has an A of ")
              << buffer.rows
@@ -106,11 +111,16 @@ LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
     return success();
   }
   int64_t columnBytes = operand.handle.column * buffer.elementBytes;
-  if (operand.handle.row % 8 != 0 ||
-      columnBytes % (majorK ? 32 : buffer.span) != 0)
-    return op.emitOpError("has as operand a part of a tile that begins inside "
-                          "of a swizzle pattern: rows must begin at multiples "
-                          "of 8, columns at multiples of 32 bytes along K");
+  if (operand.handle.row % 8 != 0)
+    return op.emitOpError("has as operand a part of a tile that begins at row ")
+           << operand.handle.row
+           << "; it must begin at a multiple of 8, where a swizzle pattern "
+              "does";
+  if (int64_t step = majorK ? 32 : buffer.span; columnBytes % step != 0)
+    return op.emitOpError("has as operand a part of a tile that begins ")
+           << columnBytes
+           << " bytes into a row; it must begin at a multiple of " << step
+           << " bytes";
   // The leading dimension offset is the distance between blocks of `span` bytes
   // along M or N; it is not used if K runs along the rows. The stride dimension
   // offset is the distance between groups of 8 rows.
@@ -201,21 +211,30 @@ static LogicalResult checkShape(MmaOp op, int64_t ctas) {
            << k << "; tcgen05.mma takes multiples of " << kStep;
   Type element = op.getA().getType().getElementType();
   if (!element.isBF16() && !element.isF16())
-    return op.emitOpError("multiplies elements of ") << element;
+    return op.emitOpError("multiplies elements of ")
+           << element << "; tcgen05.mma takes bf16 and f16";
   return success();
 }
 
 LogicalResult RoleLowering::lowerMma(MmaOp op) {
   CommitOp commit = findCommit(op.getResult());
-  if (!role.getFacts().startsMmas || !commit ||
-      commit->getParentOfType<RoleOp>() != role)
-    return op.emitOpError("must be in a role of kind 'issuer' that commits its "
-                          "result to a channel");
+  if (!role.getFacts().startsMmas)
+    return op.emitOpError("must be in a role that starts MMAs, not of kind '")
+           << stringifyRoleKind(role.getKind()) << "'";
+  if (!commit || commit->getParentOfType<RoleOp>() != role)
+    return op.emitOpError("must have a result that the role commits to a "
+                          "channel");
   auto destination = commit.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(destination);
-  if (!buffer.tensorMemory || buffer.elementBytes != 4)
-    return op.emitOpError("must be committed to a channel in tensor memory "
-                          "(tmem) with f32 elements");
+  if (!buffer.tensorMemory)
+    return op.emitOpError("is committed to channel \"")
+           << destination.getLabel()
+           << "\" in shared memory; its result must lie in tensor memory "
+              "(tmem)";
+  if (buffer.elementBytes != 4)
+    return op.emitOpError("is committed to channel \"")
+           << destination.getLabel() << "\" with elements of "
+           << buffer.elementBytes << " bytes; its result must have f32, of 4";
   MatrixOperand a, b;
   Value enable;
   if (failed(checkShape(op, layout.clusterSize)) ||

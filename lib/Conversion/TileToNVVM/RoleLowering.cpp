@@ -203,10 +203,15 @@ LogicalResult RoleLowering::lowerSlice(vector::ExtractStridedSliceOp op) {
   if (!isHandle(op.getSource()))
     return copy(*op);
   auto source = handles.find(op.getSource());
-  if (source == handles.end() || op.hasNonUnitStrides() ||
-      op.getSourceVectorType().getRank() != 2)
-    return op.emitOpError("must take a part, with strides of 1, of a matrix "
-                          "tile that lies in a channel");
+  if (source == handles.end())
+    return op.emitOpError("takes a part of a tile that lies in no channel");
+  if (op.hasNonUnitStrides())
+    return op.emitOpError("takes a part whose strides are not 1, which no "
+                          "asynchronous operation can read");
+  if (op.getSourceVectorType().getRank() != 2)
+    return op.emitOpError("takes a part of ")
+           << op.getSourceVectorType()
+           << "; only a part of a matrix has a place in its channel";
   Handle part = source->second;
   SmallVector<int64_t> offsets;
   op.getOffsets(offsets);
@@ -404,11 +409,13 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       .Case([&](WorkOp op) { return lowerWork(op); })
       .Case([&](ResponseOp op) { return lowerResponse(op); })
       .Case([&](RequestOp op) -> LogicalResult {
-        if (role.runsOnOneThread() &&
-            llvm::all_of(op->getUsers(), llvm::IsaPred<CommitOp>))
-          return success();
-        return op.emitOpError("must be in a role that issues, and be used by "
-                              "tile.commit only");
+        if (!role.runsOnOneThread())
+          return op.emitOpError("must be in a role of kind 'issuer', because "
+                                "one thread asks for work");
+        if (!llvm::all_of(op->getUsers(), llvm::IsaPred<CommitOp>))
+          return op.emitOpError("must be used by tile.commit only, because the "
+                                "response has not come yet");
+        return success();
       })
       .Case([&](WorkTileOp op) { return lowerWorkTile(op); })
       .Case([&](memref::DimOp op) { return lowerDim(op); })

@@ -119,23 +119,29 @@ LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
 LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,
                                        ValueRange indices) {
   auto handle = handles.find(tile);
-  if (!role.runsOnOneThread() || handle == handles.end() ||
-      !handle->second.channel)
-    return op->emitOpError(
-        "must store a tile that lies in a channel, in a role of kind 'issuer'");
+  if (!role.runsOnOneThread())
+    return op->emitOpError("must be in a role of kind 'issuer', because one "
+                           "thread starts a TMA store");
+  if (handle == handles.end() || !handle->second.channel)
+    return op->emitOpError("must store a tile that lies in a channel");
   const Buffer &buffer = layout.buffer(handle->second.channel);
   auto type = cast<VectorType>(tile.getType());
-  auto isWholeBoxes = [&](int64_t columns) {
-    return columns * buffer.elementBytes % std::max<int64_t>(buffer.span, 1) ==
-           0;
-  };
-  if (buffer.tensorMemory || handle->second.row != 0 ||
-      type.getDimSize(0) != buffer.rows ||
-      !isWholeBoxes(handle->second.column) ||
-      (type.getRank() == 2 && !isWholeBoxes(type.getDimSize(1))))
-    return op->emitOpError("must store the tile of a channel in shared memory "
-                           "(smem), or columns of all of its rows that begin "
-                           "and end with a span of the swizzle");
+  if (buffer.tensorMemory)
+    return op->emitOpError("stores a tile of channel \"")
+           << ChannelOp(buffer.channel).getLabel()
+           << "\" in tensor memory; TMA reads shared memory (smem)";
+  if (handle->second.row != 0 || type.getDimSize(0) != buffer.rows)
+    return op->emitOpError("stores ")
+           << type.getDimSize(0) << " rows from row " << handle->second.row
+           << " of a tile; it must store all " << buffer.rows << " rows";
+  int64_t column = handle->second.column;
+  int64_t end = column + (type.getRank() == 2 ? type.getDimSize(1) : 0);
+  int64_t span = std::max<int64_t>(buffer.span / buffer.elementBytes, 1);
+  if (column % span != 0 || end % span != 0)
+    return op->emitOpError("stores columns ")
+           << column << " to " << end - 1
+           << " of a tile; they must begin and end at a multiple of " << span
+           << ", the span of the swizzle";
   Value map = argument(signature.mapParameter(op));
   auto add = dyn_cast<ReduceAddOp>(op);
   if (add)

@@ -94,9 +94,17 @@ LogicalResult expand(LLVM::LLVMFuncOp function) {
   // What a branch moves out of its region would count as new.
   config.setStrictness(GreedyRewriteStrictness::ExistingOps);
   config.setScope(&function.getBody());
-  if (failed(applyOpPatternsGreedily(ops, std::move(patterns), config)))
-    return function.emitError("cannot expand its operations");
-  return success();
+  if (succeeded(applyOpPatternsGreedily(ops, std::move(patterns), config)))
+    return success();
+  Operation *left = function;
+  function.walk([&](Operation *op) {
+    bool isLeft = isToExpand(op) && !isa<arith::ArithDialect>(op->getDialect());
+    if (isLeft)
+      left = op;
+    return isLeft ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return left->emitOpError("cannot be expanded into scalars and branches: the "
+                           "rewrites do not come to an end");
 }
 
 /// Returns true if all elements of a constant of the type `index` have the bits

@@ -36,7 +36,7 @@ tile.kernel @k(%y: memref<2x2x2x?x64xbf16> {tile.name = "y", tile.dims = ["2", "
   tile.role @store kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
-    // expected-error @below {{'tile.store' op says 'to' of a tensor of 5 dimensions; TMA supports that of one dimension less}}
+    // expected-error @below {{'tile.store' op says 'to' of a tensor of more than 4 dimensions; 'to' takes one of TMA's 5, got 5}}
     tile.store %v, %y[%c0, %c0, %c0, %c0, %c0] to(%c0) : vector<128x64xbf16>, memref<2x2x2x?x64xbf16>
   }
 }
@@ -107,7 +107,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{has a stage that does not begin at a multiple of 1024 bytes}}
+  // expected-error @below {{has a stage that begins at byte 128 of shared memory, not at a multiple of 1024}}
   %c = tile.channel "c" smem stages(1) offset(128) full(0) arrivals(1) : <vector<128x64xbf16>>
 }
 
@@ -116,7 +116,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{has rows whose size in shared memory is not a multiple of 32 bytes, the smallest swizzle}}
+  // expected-error @below {{has rows of 16 bytes in shared memory; what a lane has of a row must be a multiple of 32 bytes, the smallest swizzle}}
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x8xbf16>>
 }
 
@@ -223,7 +223,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
   tile.role @r kind(issuer) first_warp(0) {
     %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
-    // expected-error @below {{must be in a role of kind 'issuer' that commits its result to a channel}}
+    // expected-error @below {{must have a result that the role commits to a channel}}
     %s = tile.mma %v, transpose %v : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
   }
 }
@@ -356,7 +356,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
     %c0 = arith.constant 0 : index
     %v = tile.wait %c : <vector<128x64xf32>> -> vector<128x64xf32>
     %p = vector.extract_strided_slice %v {offsets = [0, 16], sizes = [128, 32], strides = [1, 1]} : vector<128x64xf32> to vector<128x32xf32>
-    // expected-error @below {{must store the tile of a channel in shared memory (smem), or columns of all of its rows that begin and end with a span of the swizzle}}
+    // expected-error @below {{stores columns 16 to 47 of a tile; they must begin and end at a multiple of 32, the span of the swizzle}}
     tile.store %p, %y[%c0, %c0] : vector<128x32xf32>, memref<?x64xf32>
   }
 }
@@ -438,5 +438,122 @@ tile.kernel @unregistered(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]}
   tile.role @r kind(vector) first_warp(0) {
     // expected-error @below {{failed to legalize operation 'foo.number'}}
     %number = "foo.number"() : () -> i32
+  }
+}
+
+// -----
+
+// An MMA reads its B from shared memory.
+tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
+  %a = tile.channel "a" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
+  %t = tile.channel "t" tmem stages(1) offset(0) full(1) arrivals(1) : <vector<128x64xbf16>>
+  %s = tile.channel "s" tmem stages(1) offset(32) full(2) arrivals(1) : <vector<128x64xf32>>
+  tile.role @r kind(issuer) first_warp(0) {
+    %va = tile.wait %a : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %vt = tile.wait %t : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %rows = vector.extract_strided_slice %vt {offsets = [0, 0], sizes = [64, 64], strides = [1, 1]} : vector<128x64xbf16> to vector<64x64xbf16>
+    // expected-error @below {{has its B in tensor memory, where only A can be}}
+    %m = tile.mma %va, %rows : vector<128x64xbf16>, vector<64x64xbf16> -> vector<128x64xf32>
+    tile.commit %s, %m : <vector<128x64xf32>>, vector<128x64xf32>
+  }
+}
+
+// -----
+
+// Tensor memory has the rows of A in its lanes, and cannot be read by columns.
+tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
+  %a = tile.channel "a" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
+  %t = tile.channel "t" tmem stages(1) offset(0) full(1) arrivals(1) : <vector<128x128xbf16>>
+  %s = tile.channel "s" tmem stages(1) offset(64) full(2) arrivals(1) : <vector<128x64xf32>>
+  tile.role @r kind(issuer) first_warp(0) {
+    %va = tile.wait %a : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %vt = tile.wait %t : <vector<128x128xbf16>> -> vector<128x128xbf16>
+    // expected-error @below {{has a transposed A in tensor memory, which tcgen05.mma can only read row by row}}
+    %m = tile.mma transpose %vt, %va : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
+    tile.commit %s, %m : <vector<128x64xf32>>, vector<128x64xf32>
+  }
+}
+
+// -----
+
+// A swizzle pattern has 8 rows.
+tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
+  %a = tile.channel "a" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
+  %b = tile.channel "b" smem stages(1) offset(16384) full(1) arrivals(1) : <vector<128x64xbf16>>
+  %s = tile.channel "s" tmem stages(1) offset(64) full(2) arrivals(1) : <vector<128x64xf32>>
+  tile.role @r kind(issuer) first_warp(0) {
+    %va = tile.wait %a : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %vb = tile.wait %b : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %rows = vector.extract_strided_slice %vb {offsets = [4, 0], sizes = [64, 64], strides = [1, 1]} : vector<128x64xbf16> to vector<64x64xbf16>
+    // expected-error @below {{has as operand a part of a tile that begins at row 4; it must begin at a multiple of 8, where a swizzle pattern does}}
+    %m = tile.mma %va, %rows : vector<128x64xbf16>, vector<64x64xbf16> -> vector<128x64xf32>
+    tile.commit %s, %m : <vector<128x64xf32>>, vector<128x64xf32>
+  }
+}
+
+// -----
+
+// Along K, an instruction takes 32 bytes of a row.
+tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
+  %a = tile.channel "a" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
+  %b = tile.channel "b" smem stages(1) offset(16384) full(1) arrivals(1) : <vector<64x16xbf16>>
+  %s = tile.channel "s" tmem stages(1) offset(64) full(2) arrivals(1) : <vector<128x64xf32>>
+  tile.role @r kind(issuer) first_warp(0) {
+    %va = tile.wait %a : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %vb = tile.wait %b : <vector<64x16xbf16>> -> vector<64x16xbf16>
+    %columns = vector.extract_strided_slice %va {offsets = [0, 8], sizes = [128, 16], strides = [1, 1]} : vector<128x64xbf16> to vector<128x16xbf16>
+    // expected-error @below {{has as operand a part of a tile that begins 16 bytes into a row; it must begin at a multiple of 32 bytes}}
+    %m = tile.mma %columns, transpose %vb : vector<128x16xbf16>, vector<64x16xbf16> -> vector<128x64xf32>
+    tile.commit %s, %m : <vector<128x64xf32>>, vector<128x64xf32>
+  }
+}
+
+// -----
+
+// The tensor core writes a result to tensor memory.
+tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
+  %a = tile.channel "a" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
+  %b = tile.channel "b" smem stages(1) offset(16384) full(1) arrivals(1) : <vector<64x64xbf16>>
+  %s = tile.channel "s" smem stages(1) offset(32768) full(2) arrivals(1) : <vector<128x64xf32>>
+  tile.role @r kind(issuer) first_warp(0) {
+    %va = tile.wait %a : <vector<128x64xbf16>> -> vector<128x64xbf16>
+    %vb = tile.wait %b : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    // expected-error @below {{is committed to channel "s" in shared memory; its result must lie in tensor memory (tmem)}}
+    %m = tile.mma %va, transpose %vb : vector<128x64xbf16>, vector<64x64xbf16> -> vector<128x64xf32>
+    tile.commit %s, %m : <vector<128x64xf32>>, vector<128x64xf32>
+  }
+}
+
+// -----
+
+// A copy has the rows of a whole tile.
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 64 : i64} {
+  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(128) : <vector<128x64xf32>>
+  tile.role @store kind(issuer) first_warp(0) {
+    %c0 = arith.constant 0 : index
+    %v = tile.wait %c : <vector<128x64xf32>> -> vector<128x64xf32>
+    %p = vector.extract_strided_slice %v {offsets = [64, 0], sizes = [64, 64], strides = [1, 1]} : vector<128x64xf32> to vector<64x64xf32>
+    // expected-error @below {{stores 64 rows from row 64 of a tile; it must store all 128 rows}}
+    tile.store %p, %y[%c0, %c0] : vector<64x64xf32>, memref<?x64xf32>
+  }
+}
+
+// -----
+
+// The copy engine does not read tensor memory.
+tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 64 : i64} {
+  %c = tile.channel "c" tmem stages(1) offset(0) full(0) arrivals(128) : <vector<128x64xf32>>
+  tile.role @store kind(issuer) first_warp(0) {
+    %c0 = arith.constant 0 : index
+    %v = tile.wait %c : <vector<128x64xf32>> -> vector<128x64xf32>
+    // expected-error @below {{stores a tile of channel "c" in tensor memory; TMA reads shared memory (smem)}}
+    tile.store %v, %y[%c0, %c0] : vector<128x64xf32>, memref<?x64xf32>
   }
 }

@@ -151,7 +151,7 @@ tile.kernel @rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cl
 // -----
 
 tile.kernel @both() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
-  // expected-error @+1 {{says 'exchange', which excludes 'split', 'initial' and 'in_place_of'}}
+  // expected-error @+1 {{says both 'exchange' and 'split', which exclude each other}}
   %c = tile.channel "c" smem stages(1) split(1) exchange : <vector<128x64xbf16>>
 }
 
@@ -215,7 +215,7 @@ tile.kernel @lanes_write(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N
   tile.role @lanes kind(vector) {
     %v = arith.constant dense<1.0> : vector<64xbf16>
     tile.write %v, %c : vector<64xbf16>, <vector<128x64xbf16>>
-    // expected-error @+1 {{commits to a channel with 'split' what is no tile.load with that 'split'}}
+    // expected-error @+1 {{commits to a channel with split(1), so its value must come from a tile.load with split(1), got what lanes have written}}
     tile.commit %c : <vector<128x64xbf16>>
   }
 }
@@ -227,7 +227,7 @@ tile.kernel @lanes_commit(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["
   %c = tile.channel "c" smem stages(1) split(1) : <vector<128x64xbf16>>
   tile.role @lanes kind(vector) {
     %v = arith.constant dense<1.0> : vector<128x64xbf16>
-    // expected-error @+1 {{commits to a channel with 'split' what is no tile.load with that 'split'}}
+    // expected-error @+1 {{commits to a channel with split(1), so its value must come from a tile.load with split(1), got 'arith.constant'}}
     tile.commit %c, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
   }
 }

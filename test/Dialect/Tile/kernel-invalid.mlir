@@ -282,14 +282,14 @@ tile.kernel @align(%x: memref<?xf32> {tile.name = "x", tile.dims = ["align(N)"]}
 
 // -----
 
-// expected-error @+1 {{argument 'x': 'tile.if_empty' is for outputs ('tile.output') with floating-point elements}}
+// expected-error @+1 {{argument 'x': 'tile.if_empty' is for outputs, but there is no 'tile.output'}}
 tile.kernel @input(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"], tile.if_empty = 0.0 : f32})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N">]} {
 }
 
 // -----
 
-// expected-error @+1 {{argument 'x': 'tile.if_empty' is for outputs ('tile.output') with floating-point elements}}
+// expected-error @+1 {{argument 'x': 'tile.if_empty' is for outputs with floating-point elements, not 'i32'}}
 tile.kernel @integers(%x: memref<?xi32> {tile.name = "x", tile.dims = ["N"], tile.output = "once", tile.if_empty = 0.0 : f32})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N">]} {
 }

@@ -59,7 +59,7 @@ tile.kernel @columns() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]}
 // -----
 
 tile.kernel @stages() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @+1 {{has 1000000000 stages, more than barriers fit}}
+  // expected-error @+1 {{has 1000000000 stages, but shared memory has room for the barriers of 29056}}
   %s = tile.channel "s" smem stages(1000000000) : <vector<128xf32>>
 }
 
@@ -127,4 +127,28 @@ tile.kernel @after_in_place() attributes {chip = "sm_100a", grid = [#tile.extent
   %t = tile.channel "t" tmem stages(1) : <vector<128x128xf32>>
   // expected-error @+1 {{is in place of another channel; only that channel can say 'after'}}
   %p = tile.channel "p" tmem stages(1) in_place_of(%s : !tile.channel<vector<128x128xf32>>) after(%t : !tile.channel<vector<128x128xf32>>) : <vector<128x128xbf16>>
+}
+
+// -----
+
+tile.kernel @other_space() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %a = tile.channel "a" tmem stages(1) : <vector<128x64xf32>>
+  // expected-error @+1 {{is in smem, so it must be in place of a channel there}}
+  %b = tile.channel "b" smem stages(1) in_place_of(%a : !tile.channel<vector<128x64xf32>>) : <vector<128x64xf32>>
+}
+
+// -----
+
+tile.kernel @other_stages() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %a = tile.channel "a" smem stages(2) : <vector<128x64xf32>>
+  // expected-error @+1 {{has stages(1), but channel "a", whose buffer it shares, has stages(2)}}
+  %b = tile.channel "b" smem stages(1) in_place_of(%a : !tile.channel<vector<128x64xf32>>) : <vector<128x64xf32>>
+}
+
+// -----
+
+tile.kernel @larger() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %a = tile.channel "a" smem stages(1) : <vector<128x64xbf16>>
+  // expected-error @+1 {{holds 'vector<128x64xf32>', which is larger than 'vector<128x64xbf16>' of channel "a", whose buffer it shares}}
+  %b = tile.channel "b" smem stages(1) in_place_of(%a : !tile.channel<vector<128x64xbf16>>) : <vector<128x64xf32>>
 }

@@ -315,7 +315,8 @@ tile.kernel @sum(%a: memref<?x?x128xbf16> {tile.name = "a", tile.dims = ["N", "K
     %offset = arith.muli %rank, %c64 : index
     %place = arith.addi %first, %offset : index
     %turn = tile.await_turn %turns[%place] of %half in %c0 to %end : memref<?xi32>
-    // expected-error @+1 {{'tile.reduce_add' op adds in its turn to elements to which others may add in turns at another place, so that the order of the sums is not known}}
+    // expected-error @below {{'tile.reduce_add' op may add to the same elements as work tiles that take turns at another place; the order of these sums is undefined}}
+    // expected-note @below {{the addition of the other work tile}}
     tile.reduce_add %v, %y[%first, %c0] in_turn(%turn) : vector<128x128xf32>, memref<?x128xf32>
     tile.pass_turn %turn
   }

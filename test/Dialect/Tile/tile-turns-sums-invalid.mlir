@@ -19,9 +19,10 @@ tile.kernel @twice(%x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", "64"
   %half = arith.constant dense<1.0> : vector<128x32xf32>
   %all = arith.constant dense<1.0> : vector<128x64xf32>
   %turn = tile.await_turn %turns[%c0] of %i in %c0 to %last : memref<1xi32>
+  // expected-note @below {{the earlier operation}}
   tile.reduce_add %half, %y[%c0, %c32] in_turn(%turn) : vector<128x32xf32>, memref<128x64xf32>
   tile.reduce_add %half, %y[%c0, %c0] in_turn(%turn) : vector<128x32xf32>, memref<128x64xf32>
-  // expected-error @below {{adds in its turn to elements to which an earlier operation in the turn may add, so that the order of the sums is not known}}
+  // expected-error @below {{may add to the same elements as an earlier operation in its turn; the order of these sums is undefined}}
   tile.reduce_add %all, %y[%c0, %c0] in_turn(%turn) : vector<128x64xf32>, memref<128x64xf32>
   tile.pass_turn %turn
 }
@@ -69,7 +70,8 @@ tile.kernel @elsewhere(%x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N", 
     %place = arith.muli %j, %c128 : index
     %row = arith.muli %j, %c64 : index
     %turn = tile.await_turn %turns[%place] of %i in %c0 to %last : memref<256xi32>
-    // expected-error @below {{adds in its turn to elements to which others may add in turns at another place, so that the order of the sums is not known}}
+    // expected-error @below {{may add to the same elements as work tiles that take turns at another place; the order of these sums is undefined}}
+    // expected-note @below {{the addition of the other work tile}}
     tile.reduce_add %all, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<256x64xf32>
     tile.pass_turn %turn
   }

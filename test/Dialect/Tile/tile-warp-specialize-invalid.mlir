@@ -192,7 +192,7 @@ tile.kernel @exchange_of_load(%x: memref<?x128xbf16> {tile.name = "x", tile.dims
   %row = arith.muli %i, %c128 : index
   %to = arith.muli %i, %c64 : index
   %v = tile.load %x[%row, %c0] : memref<?x128xbf16> -> vector<128x128xbf16>
-  // expected-error @below {{must take a tile that lanes compute for it alone: not one that is loaded, carried by a loop, or exchanged twice}}
+  // expected-error @below {{must take a tile that lanes compute for it alone, but this tile is loaded}}
   %a = tile.exchange %v : vector<128x128xbf16> -> vector<256x64xbf16>
   %b = tile.load %z[%c0, %c0] split(1) : memref<256x64xbf16> -> vector<256x64xbf16>
   %r = tile.mma transpose %a, %b : vector<256x64xbf16>, vector<256x64xbf16> -> vector<64x64xf32>

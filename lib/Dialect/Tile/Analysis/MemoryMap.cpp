@@ -69,9 +69,12 @@ static LogicalResult checkChannel(ChannelOp channel,
                                   const TargetDescription &target) {
   VectorType type = channel.getTileType();
   // A limit on stages keeps the products of sizes and stages within 64 bits.
-  if (channel.getStages() > target.smemBytes / target.mbarrierBytes)
+  if (uint64_t most = target.smemBytes / target.mbarrierBytes;
+      channel.getStages() > most)
     return channel.emitOpError("has ")
-           << channel.getStages() << " stages, more than barriers fit";
+           << channel.getStages()
+           << " stages, but shared memory has room for the barriers of "
+           << most;
   if (channel.getSpace() != MemorySpace::tmem)
     return success();
   if (!target.hasTensorMemory())

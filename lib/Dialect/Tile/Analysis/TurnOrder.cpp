@@ -26,31 +26,31 @@ using Known = std::optional<AffineSum>;
 
 namespace {
 
-/// A work tile at a place: the pass of the loop in which it comes there. The
-/// induction variable i is split by the divisor d with which the loop divides
-/// it, as for heads that take turns: i = q d + r, 0 <= r < d. Otherwise q = i.
+/// A work tile at a place: the pass of the loop in which the tile comes there.
+/// The loop may divide its induction variable i by a divisor d, as it does for
+/// heads that take turns. Then i = q d + r with 0 <= r < d. Otherwise q = i.
 struct Visit {
   SmallVector<AffineSum> coordinates;
-  AffineSum number; ///< By which turns go.
+  AffineSum number; ///< The number that orders the turns.
   AffineSum quotient, rest, induction;
   SmallVector<AffineSum> place;
   AffineSum first, last;
   AffineSum lower, upper; ///< The bounds of the loop.
-  /// The pass is one of the loop, and not of the loop without its bounds.
+  /// False for a pass that the loop would make if it had no bounds.
   bool isInLoop = true;
-  /// Of the integers that this visit is computed from.
+  /// The integers from which this visit is computed.
   llvm::DenseMap<Value, Known> known;
 };
 
-/// Numbers, what is required of them, and from what they were computed.
+/// The unknown integers of the proof: what is required of them, and from which
+/// values they were computed.
 struct Integers {
   IntegerCases system;
   llvm::StringMap<AffineSum> sizes;
   std::map<std::pair<const void *, std::vector<AffineSum>>, AffineSum> opaque;
   /// Products of a sum and of a positive factor, by the factor.
   std::map<AffineSum, std::map<AffineSum, AffineSum>> products;
-  /// What operations computed that could wrap around for all that their types
-  /// say.
+  /// Results of operations whose types do not rule out that they wrap around.
   SmallVector<AffineSum> mayWrap;
 };
 
@@ -59,7 +59,8 @@ public:
   TurnProof(KernelOp kernel, AwaitTurnOp op) : kernel(kernel), op(op) {}
 
   LogicalResult run();
-  /// Whether all turns and parts of turns are counted in places of their own.
+  /// Returns true if every turn, and every part of a turn, is counted at a
+  /// place of its own.
   bool hasRoom();
 
 private:
@@ -155,7 +156,7 @@ AffineSum TurnProof::sizeNamed(StringRef name) {
   return integers.sizes[name] = size;
 }
 
-/// The larger or the smaller one of two numbers.
+/// Returns the larger or the smaller of two numbers.
 AffineSum TurnProof::makeChoice(const AffineSum &a, const AffineSum &b,
                                 bool isMax) {
   AffineSum difference = isMax ? a - b : b - a;
@@ -172,13 +173,13 @@ AffineSum TurnProof::makeChoice(const AffineSum &a, const AffineSum &b,
   return number;
 }
 
-/// A product of two numbers that are not known is a number of its own. All that
-/// is known of two products with one positive factor is how they
-/// compare, also with products of that factor and a constant.
+/// Returns the product of two numbers. If both are unknown, the product is an
+/// unknown of its own. Two products with the same positive factor are ordered
+/// as their other factors are; the same holds for a product with a constant.
 Known TurnProof::multiply(const AffineSum &a, const AffineSum &b) {
   bool isFactorA = integers.products.count(a),
        isFactorB = integers.products.count(b);
-  // Of two factors it is always the same.
+  // If both are factors, the choice must not depend on their order.
   bool takesB = isFactorA && isFactorB ? b < a : isFactorB;
   const AffineSum &factor = takesB ? b : a, &other = takesB ? a : b;
   if (!isFactorA && !isFactorB) {
@@ -220,7 +221,7 @@ Known TurnProof::divide(Operation *op, Visit &visit, bool roundsUp) {
       (isNegative(op->getOperand(0)) || isNegative(op->getOperand(1))))
     return std::nullopt;
   if (!y->isConstant()) {
-    // The quotient of two sizes, which is no divisor of 0.
+    // A quotient of two sizes. The divisor is not 0.
     if (roundsUp || isNegative(op->getOperand(0)))
       return std::nullopt;
     auto [it, isNew] = integers.opaque.try_emplace({nullptr, {*x, *y}});
@@ -235,8 +236,8 @@ Known TurnProof::divide(Operation *op, Visit &visit, bool roundsUp) {
   if (divisor <= 0)
     return std::nullopt;
   AffineSum number = *x + AffineSum(roundsUp ? divisor - 1 : 0);
-  // Multiples of the divisor add to the quotient, as the number of a cluster
-  // does in a coordinate.
+  // Terms that the divisor divides leave the quotient exactly, as the number of
+  // a cluster does in a coordinate.
   if (llvm::all_of(number.terms,
                    [&](auto &term) { return term.second % divisor == 0; })) {
     AffineSum quotient(llvm::divideFloorSigned(number.constant, divisor));
@@ -317,8 +318,9 @@ Known TurnProof::computeSelect(arith::SelectOp select, Visit &visit) {
   return number;
 }
 
-/// Returns true for a product of two sizes. Of a size that is known there is a
-/// constant, which is one where the other factor is the divisor of the loop.
+/// Returns true for a product that counts the elements of a tensor. Both
+/// factors are sizes. A size may be a constant; then the other factor must be
+/// the divisor of the loop.
 bool TurnProof::countsElements(Operation *op) {
   auto isConstant = [](Value x) { return matchPattern(x, m_Constant()); };
   if (!isa<arith::MulIOp>(op))
@@ -418,8 +420,8 @@ Known TurnProof::get(Value value, Visit &visit) {
 // Visits
 //===----------------------------------------------------------------------===//
 
-/// The coordinate of the CTA `rank` of a cluster along an axis on which
-/// clusters may have numbers.
+/// Returns the coordinate of CTA `rank` of a cluster. Along the cluster's axis,
+/// `number` counts clusters.
 AffineSum TurnProof::coordinateOf(unsigned axis, const AffineSum &number,
                                   int64_t rank) {
   ClusterAttr cluster = kernel.getClusterAttr();
@@ -428,9 +430,9 @@ AffineSum TurnProof::coordinateOf(unsigned axis, const AffineSum &number,
              : number;
 }
 
-/// The coordinates of any work tile that the CTA `rank` of a cluster works on.
-/// The last cluster may have a CTA without a work tile, which takes its turns
-/// as all others do.
+/// Returns the coordinates of an arbitrary work tile of CTA `rank` of a
+/// cluster. The last cluster may have a CTA without a work tile, which takes
+/// turns like all others.
 SmallVector<AffineSum> TurnProof::makeCoordinates(int64_t rank) {
   SmallVector<AffineSum> coordinates;
   for (unsigned axis = 0; axis < kernel.getGrid().size(); ++axis) {
@@ -457,9 +459,9 @@ Conditions TurnProof::isSamePlace(const Visit &a, const Visit &b) {
   return same;
 }
 
-/// Makes products with the divisor of the loop comparable. It is not 0, because
-/// the passes of the loop divide by it. Coordinates are multiplied by it; how
-/// many there are may be a constant.
+/// Makes products with the divisor of the loop comparable. The divisor is not
+/// 0, because the passes of the loop divide by it. Coordinates are multiplied
+/// by it, and the number of coordinates may be a constant.
 void TurnProof::addFactor(const AffineSum &divisor) {
   integers.products[divisor];
   integers.system.require(isAtLeast(divisor, 1));
@@ -469,8 +471,8 @@ void TurnProof::addFactor(const AffineSum &divisor) {
                      divisor);
 }
 
-/// A visit of the work tile in any pass of the loop, or, if not `isInLoop`, in
-/// what would be a pass if the loop had no bounds.
+/// Makes a visit of the work tile, in an arbitrary pass of the loop. If not
+/// `isInLoop`, the pass may lie outside of the loop's bounds.
 std::optional<Visit> TurnProof::makeVisit(SmallVector<AffineSum> coordinates,
                                           bool isInLoop, Known rest) {
   Visit visit;
@@ -521,10 +523,9 @@ std::optional<Visit> TurnProof::makeVisit(SmallVector<AffineSum> coordinates,
   return visit;
 }
 
-/// Says of the quotient q in i = q d + r that it is below x, or not, for 0 and
-/// each x of an x d from which the loop's upper bound is computed: that it is
-/// not between follows from q and x being integers only, which is hard to find
-/// out later.
+/// Adds the fact that q in i = q d + r is below x or at least x, for x = 0 and
+/// for each x d that decides the loop's upper bound. It holds because q and x
+/// are integers, but the search would find it only with difficulty.
 void TurnProof::compareQuotient(Visit &visit, Value bound) {
   Operation *def = bound.getDefiningOp();
   if (!def || !isa<arith::MaxSIOp, arith::MinSIOp, arith::MulIOp>(def))
@@ -597,9 +598,8 @@ bool TurnProof::isInBounds(const Visit &visit) {
   });
 }
 
-/// Whether two numbers differ because their difference is no multiple of what
-/// divides all of its terms. The search would find that, too, but only after it
-/// has taken in all that is required.
+/// Returns true if two numbers always differ because of a common divisor. The
+/// search would find that, too, but only after it has read all requirements.
 static bool neverEqual(const AffineSum &a, const AffineSum &b) {
   AffineSum difference = a - b;
   int64_t divisor = 0;
@@ -609,7 +609,7 @@ static bool neverEqual(const AffineSum &a, const AffineSum &b) {
                       : difference.constant % divisor != 0;
 }
 
-/// Whether two visits come to different places.
+/// Returns true if two visits never come to the same place.
 bool TurnProof::areApart(const Visit &visit, const Visit &other) {
   return llvm::any_of(llvm::zip(visit.place, other.place),
                       [](auto pair) {
@@ -618,8 +618,8 @@ bool TurnProof::areApart(const Visit &visit, const Visit &other) {
          integers.system.isImpossible(isSamePlace(visit, other));
 }
 
-/// Whether no part of a turn at one place is counted where a part of a turn at
-/// another place is.
+/// Returns true if the parts of a turn at one place are counted at other places
+/// than the parts of a turn at another place.
 bool TurnProof::arePartsApart(const Visit &visit, const Visit &other) {
   for (int64_t distance = 1; distance < int64_t(op.getParts()); ++distance) {
     Visit behind = other;
@@ -630,9 +630,9 @@ bool TurnProof::arePartsApart(const Visit &visit, const Visit &other) {
   return true;
 }
 
-/// Whether the work tile of `other` has a pass that comes to any given place of
-/// `visit`, if its loop had no bounds: the distances of one index are multiples
-/// of the number that belongs to the pass.
+/// Returns true if the work tile of `other` would come to every place of
+/// `visit` if its loop had no bounds: exactly one index depends on the pass,
+/// and its distance is a multiple of the index's step.
 bool TurnProof::hasPassForPlace(const Visit &visit, const Visit &other) {
   if (!loop)
     return true;
@@ -652,7 +652,8 @@ bool TurnProof::hasPassForPlace(const Visit &visit, const Visit &other) {
   return found == 1;
 }
 
-/// Whether each work tile that takes turns where `visit` is comes there.
+/// Checks that each work tile that takes turns at the place of `visit` comes
+/// there.
 LogicalResult TurnProof::checkComes(const Visit &visit, int64_t rank) {
   unsigned axis = op.getAxis();
   SmallVector<AffineSum> coordinates = visit.coordinates;
@@ -699,9 +700,9 @@ LogicalResult TurnProof::understood(const std::optional<Visit> &visit) {
   return diagnostic;
 }
 
-/// Whether work tiles that meet at a place differ only in the number by which
-/// turns go, and agree on who takes turns there. Their CTAs have the same
-/// number in their clusters.
+/// Checks that work tiles that meet at a place differ only in the number that
+/// orders the turns, and agree on which tiles take turns there. The tiles are
+/// worked on by CTAs with the same number in their clusters.
 LogicalResult TurnProof::checkMeeting(const Visit &visit, int64_t rank) {
   unsigned axis = op.getAxis();
   std::optional<Visit> other = makeVisit(makeCoordinates(rank), true);
@@ -729,7 +730,7 @@ LogicalResult TurnProof::checkMeeting(const Visit &visit, int64_t rank) {
   return success();
 }
 
-/// Whether CTAs with different numbers in their clusters do not meet.
+/// Checks that CTAs with different numbers in their clusters never meet.
 LogicalResult TurnProof::checkApart(const Visit &visit, int64_t otherRank) {
   std::optional<Visit> other = makeVisit(makeCoordinates(otherRank), true);
   if (failed(understood(other)))
@@ -744,8 +745,8 @@ LogicalResult TurnProof::checkApart(const Visit &visit, int64_t otherRank) {
 // What is added in turns
 //===----------------------------------------------------------------------===//
 
-/// Returns the number that divides a sum whatever its variables are, or 0 if
-/// the sum is 0.
+/// Returns the largest number that divides the sum for all values of its
+/// variables, or 0 for a sum that is 0.
 static int64_t getDivisor(const AffineSum &sum) {
   int64_t divisor = std::abs(sum.constant);
   for (auto [variable, multiple] : sum.terms)
@@ -753,7 +754,8 @@ static int64_t getDivisor(const AffineSum &sum) {
   return divisor;
 }
 
-/// Elements of the tensor to which an addition adds in each dimension.
+/// Returns how many elements an addition covers in each dimension of the
+/// tensor.
 static SmallVector<int64_t> getExtents(ReduceAddOp add) {
   SmallVector<int64_t> extents(add.getDest().getType().getRank(), 1);
   VectorType tile = add.getTile().getType();
@@ -762,8 +764,8 @@ static SmallVector<int64_t> getExtents(ReduceAddOp add) {
   return extents;
 }
 
-/// When two additions to one tensor have an element in common; nothing if they
-/// never do.
+/// Returns the conditions under which two additions to one tensor have an
+/// element in common, or nothing if they never do.
 FailureOr<std::optional<Conditions>> TurnProof::overlap(ReduceAddOp add,
                                                         ReduceAddOp otherAdd,
                                                         Visit &visit,
@@ -786,7 +788,8 @@ FailureOr<std::optional<Conditions>> TurnProof::overlap(ReduceAddOp add,
       conditions.push_back(isMore(*begin + AffineSum(extent), *otherBegin));
       continue;
     }
-    // Tiles that do not begin at one element are a tile apart.
+    // The distance is a multiple of the tile, so tiles that do not begin at the
+    // same element do not overlap.
     if (neverEqual(*begin, *otherBegin))
       return std::optional<Conditions>();
     llvm::append_range(conditions, isEqual(*begin, *otherBegin));
@@ -794,7 +797,8 @@ FailureOr<std::optional<Conditions>> TurnProof::overlap(ReduceAddOp add,
   return std::optional<Conditions>(conditions);
 }
 
-/// The additions in this turn to an output whose sums have an order.
+/// Returns the additions of this turn to `output`, if the sums of `output` have
+/// an order.
 SmallVector<ReduceAddOp> TurnProof::getOrdered(Value output) {
   SmallVector<ReduceAddOp> additions;
   unsigned argument = cast<BlockArgument>(output).getArgNumber();
@@ -805,7 +809,7 @@ SmallVector<ReduceAddOp> TurnProof::getOrdered(Value output) {
   return additions;
 }
 
-/// Whether two additions to common elements are ordered by turns at one place.
+/// Checks that two additions with common elements take turns at one place.
 LogicalResult TurnProof::checkOrder(ReduceAddOp add, ReduceAddOp otherAdd,
                                     Visit &visit, Visit &other) {
   FailureOr<std::optional<Conditions>> common =
@@ -816,15 +820,20 @@ LogicalResult TurnProof::checkOrder(ReduceAddOp add, ReduceAddOp otherAdd,
     return success();
   for (auto [index, same] : llvm::zip(visit.place, other.place))
     if (!areImpossible(**common, {isMore(index, same)}) ||
-        !areImpossible(**common, {isMore(same, index)}))
-      return add.emitOpError(
-          "adds in its turn to elements to which others may add in turns at "
-          "another place, so that the order of the sums is not known");
+        !areImpossible(**common, {isMore(same, index)})) {
+      InFlightDiagnostic diagnostic = add.emitOpError(
+          "may add to the same elements as work tiles that take turns at "
+          "another place; the order of these sums is undefined");
+      diagnostic.attachNote(otherAdd.getLoc())
+          << "the addition of the other work tile";
+      return diagnostic;
+    }
   return success();
 }
 
-/// Whether one turn adds to an element at most once: additions of one turn have
-/// no order among themselves. None is in front of the tensor.
+/// Checks that one turn adds to an element at most once, because additions of
+/// one turn have no order. Also checks that no addition begins in front of the
+/// tensor.
 LogicalResult TurnProof::checkOnce(ReduceAddOp add, Visit visit) {
   for (Operation *parent = add->getParentOp(); parent != op->getParentOp();
        parent = parent->getParentOp())
@@ -838,10 +847,13 @@ LogicalResult TurnProof::checkOnce(ReduceAddOp add, Visit visit) {
       return failure();
     if (earlier == add)
       break;
-    if (*common && !integers.system.isImpossible(**common))
-      return add.emitOpError("adds in its turn to elements to which an earlier "
-                             "operation in the turn may add, so that the order "
-                             "of the sums is not known");
+    if (*common && !integers.system.isImpossible(**common)) {
+      InFlightDiagnostic diagnostic = add.emitOpError(
+          "may add to the same elements as an earlier operation in its turn; "
+          "the order of these sums is undefined");
+      diagnostic.attachNote(earlier.getLoc()) << "the earlier operation";
+      return diagnostic;
+    }
   }
   for (auto [dim, index] : llvm::enumerate(add.getIndices()))
     if (!integers.system.isImpossible({isMore(0, *get(index, visit))}))
@@ -850,8 +862,8 @@ LogicalResult TurnProof::checkOnce(ReduceAddOp add, Visit visit) {
   return success();
 }
 
-/// Whether work tiles that add to one element of an output whose sums have an
-/// order meet at one place.
+/// Checks that work tiles which add to one element of an ordered output take
+/// turns at one place.
 LogicalResult TurnProof::checkAdditions(Visit visit, int64_t otherRank) {
   std::optional<Visit> other = makeVisit(makeCoordinates(otherRank), true);
   if (failed(understood(other)))
@@ -870,7 +882,7 @@ LogicalResult TurnProof::checkAdditions(Visit visit, int64_t otherRank) {
 // All of it
 //===----------------------------------------------------------------------===//
 
-/// Proves what is needed of the CTAs with one number in their clusters.
+/// Runs all checks for the CTAs with number `rank` in their clusters.
 LogicalResult TurnProof::prove(int64_t rank) {
   std::optional<Visit> visit = makeVisit(makeCoordinates(rank), true);
   if (failed(understood(visit)) || failed(checkIntegers()))
@@ -879,8 +891,8 @@ LogicalResult TurnProof::prove(int64_t rank) {
       !integers.system.isImpossible({isMore(visit->number, visit->last)}))
     return fail() << "a work tile may come to a place where it is not one of "
                      "those from 'first' to 'last'";
-  // Each of the following is about two visits, and is easier to see without
-  // what the others need.
+  // Each of the following checks is about two visits. It starts from a copy,
+  // because requirements of the other checks would only slow the search.
   const Integers one = integers;
   if (failed(checkComes(*visit, rank)))
     return failure();
@@ -948,8 +960,8 @@ bool fa4::tile::haveRoomForTurns(KernelOp kernel) {
   return !result.wasInterrupted();
 }
 
-/// Turns of different operations have no order, so only one of them adds to an
-/// output whose sums have one.
+/// Checks that a single operation takes the turns of each ordered output,
+/// because turns of different operations have no order.
 static LogicalResult checkSingle(KernelOp kernel) {
   llvm::SmallDenseMap<Value, ReduceAddOp> first;
   WalkResult result = kernel.walk([&](ReduceAddOp add) -> WalkResult {

@@ -153,9 +153,12 @@ static LogicalResult verifyExchange(ChannelOp channel) {
                "says 'exchange', so it must be one of matrices with an even "
                "number of columns in shared memory, not of ")
            << channel.getValueType();
-  if (channel.getSplit() || channel.getInitial() || channel.getInPlaceOf())
-    return channel.emitOpError("says 'exchange', which excludes 'split', "
-                               "'initial' and 'in_place_of'");
+  for (auto [said, word] : {std::pair(bool(channel.getSplit()), "split"),
+                            {bool(channel.getInitial()), "initial"},
+                            {bool(channel.getInPlaceOf()), "in_place_of"}})
+    if (said)
+      return channel.emitOpError("says both 'exchange' and '")
+             << word << "', which exclude each other";
   return success();
 }
 
@@ -199,10 +202,15 @@ LogicalResult ChannelOp::verify() {
     return success();
   }
   auto other = getInPlaceOf().getDefiningOp<ChannelOp>();
-  if (!other || other.getSpace() != getSpace() ||
-      other.getStages() != getStages())
-    return emitOpError("shares the buffer of a channel of another space or "
-                       "number of stages");
+  if (!other || other.getSpace() != getSpace())
+    return emitOpError("is in ")
+           << stringifyMemorySpace(getSpace())
+           << ", so it must be in place of a channel there";
+  if (other.getStages() != getStages())
+    return emitOpError("has stages(")
+           << getStages() << "), but channel \"" << other.getLabel()
+           << "\", whose buffer it shares, has stages(" << other.getStages()
+           << ")";
   if (other.carriesScalars())
     return emitOpError("shares the buffer of a channel of scalars, which "
                        "shares its memory with no other channel");
@@ -210,7 +218,10 @@ LogicalResult ChannelOp::verify() {
     return type.getNumElements() * type.getElementTypeBitWidth();
   };
   if (bits(getTileType()) > bits(other.getTileType()))
-    return emitOpError("is larger than the channel whose buffer it shares");
+    return emitOpError("holds ")
+           << getTileType() << ", which is larger than " << other.getTileType()
+           << " of channel \"" << other.getLabel()
+           << "\", whose buffer it shares";
   return verifyAt(*this, other);
 }
 
@@ -383,12 +394,26 @@ LogicalResult CommitOp::verify() {
            << getChannel().getType().getValueType();
   auto load = getValue() ? getValue().getDefiningOp<LoadOp>() : LoadOp();
   auto channel = getChannel().getDefiningOp<ChannelOp>();
-  if (load && load.getSplit() != channel.getSplit())
-    return emitOpError("commits a load to a channel with another 'split'");
-  if (channel.getSplit() && !load)
-    return emitOpError("commits to a channel with 'split' what is no tile.load "
-                       "with that 'split': a stage has no room for all of the "
-                       "tile");
+  if (load && load.getSplit() != channel.getSplit()) {
+    auto describe = [](std::optional<uint64_t> split) {
+      return split ? ("split(" + Twine(*split) + ")").str() : "no 'split'";
+    };
+    return emitOpError("commits a load with ")
+           << describe(load.getSplit()) << " to a channel with "
+           << describe(channel.getSplit());
+  }
+  if (channel.getSplit() && !load) {
+    uint64_t split = *channel.getSplit();
+    InFlightDiagnostic diagnostic =
+        emitOpError("commits to a channel with split(")
+        << split << "), so its value must come from a tile.load with split("
+        << split << "), got ";
+    if (Value value = getValue(); !value)
+      return diagnostic << "what lanes have written";
+    else if (Operation *def = value.getDefiningOp())
+      return diagnostic << "'" << def->getName() << "'";
+    return diagnostic << "a block argument";
+  }
   return success();
 }
 

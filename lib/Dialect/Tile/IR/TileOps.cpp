@@ -167,12 +167,15 @@ static LogicalResult verifyIfEmpty(KernelOp op, unsigned arg,
   Attribute attr = op.getArgAttr(arg, kArgIfEmpty);
   if (!attr)
     return success();
-  if (!memref || !op.getArgAttr(arg, kArgOutput) ||
-      !isa<FloatType>(memref.getElementType()))
+  if (!memref || !op.getArgAttr(arg, kArgOutput))
     return op.emitOpError("argument '")
            << op.getArgName(arg) << "': '" << kArgIfEmpty
-           << "' is for outputs ('" << kArgOutput
-           << "') with floating-point elements";
+           << "' is for outputs, but there is no '" << kArgOutput << "'";
+  if (!isa<FloatType>(memref.getElementType()))
+    return op.emitOpError("argument '")
+           << op.getArgName(arg) << "': '" << kArgIfEmpty
+           << "' is for outputs with floating-point elements, not "
+           << memref.getElementType();
   auto number = dyn_cast<FloatAttr>(attr);
   if (!number || !number.getType().isF32() || number.getValue().isNaN())
     return op.emitOpError("argument '")

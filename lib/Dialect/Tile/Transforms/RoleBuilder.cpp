@@ -366,11 +366,15 @@ LogicalResult RoleBuilder::placeExchanges() {
     Crossing *from = llvm::find_if(crossings, [&](const Crossing &crossing) {
       return crossing.to == to.from && crossing.value == exchange.getTile();
     });
-    if (from == crossings.end() || from->loop ||
-        from->value.getDefiningOp<LoadOp>() || from->channel.getExchange())
+    const char *obstacle = from == crossings.end() ? "comes from no other role"
+                           : from->loop            ? "is carried by a loop"
+                           : from->value.getDefiningOp<LoadOp>() ? "is loaded"
+                           : from->channel.getExchange() ? "is exchanged twice"
+                                                         : nullptr;
+    if (obstacle)
       return exchange.emitOpError("must take a tile that lanes compute for it "
-                                  "alone: not one that is loaded, carried by a "
-                                  "loop, or exchanged twice");
+                                  "alone, but this tile ")
+             << obstacle;
     from->channel.setExchange(true);
     to.channel.getInPlaceOfMutable().assign(from->channel.getChannel());
     to.channel->moveAfter(from->channel);
