@@ -52,11 +52,11 @@ static bool isHeld(Value value) {
          !broadcast.getSource().getDefiningOp<vector::StepOp>();
 }
 
-/// The registers of a row that is worked on in fragments, because no reduction
-/// needs all of it at once: two fragments of 32 columns in flight. Roles that
-/// hold whole rows need more registers where they go on from tile to tile; the
-/// others then make do with fragments of half the size (see tile-unroll), and a
-/// few registers more for the state of the next tile.
+/// Returns the registers of a row that is worked on in fragments, because no
+/// reduction needs all of it at once: two fragments of 32 columns in flight. In
+/// kernels that go on from tile to tile, roles that hold whole rows need more
+/// registers. The others then make do with fragments of half the size (see
+/// tile-unroll), and some registers for the state of the next tile.
 static unsigned streamedRegisters(RoleOp role) {
   bool isPersistent = role->getParentOfType<KernelOp>().isPersistent();
   return isPersistent ? 48 : 64;
@@ -96,9 +96,9 @@ static unsigned peakRegisters(Block &block, RoleOp role) {
   return peak;
 }
 
-/// Returns the number of matrices in shared memory that the MMAs of the role's
-/// loops read, counted once for each instruction: an instruction addresses the
-/// part of a matrix that it reads by a descriptor of its own.
+/// Counts the matrices in shared memory that the MMAs of the role's loops read,
+/// once for each instruction: an instruction addresses its part of a matrix by
+/// a descriptor of its own.
 static unsigned countDescriptors(RoleOp role, const TargetDescription &target) {
   unsigned count = 0;
   role.walk([&](MmaOp mma) {
@@ -138,7 +138,7 @@ unsigned fa4::tile::registersAcrossWaits(RoleOp role) {
     for (Operation &op : *block) {
       if (&op == wait)
         break;
-      // Column values lie in shared memory until they are used.
+      // Column values stay in shared memory until they are used.
       if (isa<vector::BroadcastOp>(op))
         continue;
       for (Value result : op.getResults())
@@ -153,7 +153,7 @@ unsigned fa4::tile::registersAcrossWaits(RoleOp role) {
 
 /// Returns the registers that a role needs, and its weight, which is the number
 /// of elementwise operations on its rows. A row that is reduced is held as a
-/// whole, beside the values to which it is converted.
+/// whole, together with the values to which it is converted.
 static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
   RoleDemand demand{static_cast<unsigned>(role.getNumWarps()), 0, 0};
   if (role.runsOnOneThread()) {
@@ -176,8 +176,8 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
   peak = reducesRows(role) ? std::max(peak, row + row / 2)
                            : std::min(peak, streamedRegisters(role) +
                                                 registersAcrossWaits(role));
-  // A copy holds the whole row, so that its buffer can be released, beside a
-  // fragment that is converted.
+  // A copy holds the whole row, so that its buffer can be released, and a
+  // fragment that is being converted.
   if (copied != 0)
     peak = std::max(peak, copied + streamedRegisters(role) / 2);
   demand.wantedRegisters =
@@ -185,8 +185,9 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
   return demand;
 }
 
-/// Levels the demands of roles that do the same for different rows, so that a
-/// difference of a few operations does not cost a third role its registers.
+/// Levels the demands of roles that do the same work on different rows. A
+/// difference of a few operations then does not cost a third role its
+/// registers.
 static void levelDemands(ArrayRef<RoleOp> roles,
                          MutableArrayRef<RoleDemand> demands) {
   // Roles that do the same have the same numbers of waits, commits and

@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How many registers a thread of each role needs, from the tile values that its
-// blocks hold at once, as long as these are whole tiles: before
-// tile-distribute. The figures are estimates from which assignRegisterBudgets
-// divides a CTA's registers among its warpgroups; ptxas has the last word.
+// How many registers a thread of each role needs. The figures are estimates
+// from the tile values that the role's blocks hold at once. They are made
+// before tile-distribute, while these values are whole tiles.
+// assignRegisterBudgets divides a CTA's registers among its warpgroups by them;
+// ptxas has the last word.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,16 +23,16 @@
 namespace fa4::tile {
 
 /// Returns the demand of each role: the registers that a thread needs, and a
-/// weight, which is the number of elementwise operations on its rows. Roles
-/// that do the same for different rows get the same demand.
+/// weight, which is the number of elementwise operations on the role's rows.
+/// Roles that do the same work on different rows get the same demand.
 llvm::SmallVector<RoleDemand>
 findRegisterDemands(llvm::ArrayRef<RoleOp> roles,
                     const TargetDescription &target);
 
-/// Returns the registers of tiles that a loop of the role, or a role without
-/// loops, must hold as a whole, although it reduces no row: it uses them again
-/// when it has waited for another tile. 0 for a role that reduces rows. Around
-/// loops, `tile-schedule` puts each computation directly before its use.
+/// Returns the registers of tiles that the role must hold as a whole while it
+/// waits for another tile, although it reduces no row. Only loops count in a
+/// role that has some: around them, `tile-schedule` puts each computation
+/// directly before its use. Returns 0 for a role that reduces rows.
 unsigned registersAcrossWaits(RoleOp role);
 
 } // namespace fa4::tile
