@@ -34,8 +34,8 @@ void addHandOnReads(const ProtocolModel &model, unsigned role,
                     std::vector<Step> &to);
 
 /// Adds the accesses of commits without a write before them, which hand on an
-/// old value. Emits an error on a commit of a stage of which only some columns
-/// are written.
+/// old value. Emits an error on a commit of a stage that is written only in
+/// some columns.
 mlir::LogicalResult completeLaneCommits(ProtocolModel &model, unsigned role);
 
 /// Returns the region of a branch in which all uses of the value lie, so that

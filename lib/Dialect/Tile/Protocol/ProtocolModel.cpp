@@ -179,8 +179,8 @@ private:
   /// yet.
   DenseMap<unsigned, SmallVector<WaitOp>> waited;
   DenseMap<Value, unsigned> bufferOf;
-  /// For the channel of what an exchange sends: the channels of what the CTA
-  /// keeps and of what it receives.
+  /// The channels of the parts that a CTA keeps and receives in an exchange.
+  /// `exchanges` maps the channel of the part that it sends to them.
   struct Exchange {
     unsigned kept, received;
   };
@@ -375,8 +375,8 @@ LogicalResult ModelBuilder::placeChannels() {
       channel.offset = *channel.op.getOffset();
     return success();
   }
-  // Buffers are laid side by side. Two buffers of which one may take over the
-  // other's memory count as overlapping.
+  // Buffers are laid side by side. If one buffer may take over the memory of
+  // another, the two count as overlapping.
   int64_t next = 0;
   auto channelOfOp = [&](ChannelOp op) -> ProtocolChannel & {
     return model.channels[channelIndex.lookup(op)];

@@ -24,9 +24,9 @@ namespace fa4::tile {
 using UsesMap = llvm::MapVector<ChannelOp, ChannelUses>;
 
 /// Returns the operations in front of which the issuing role has to wait for
-/// the host, one for each value of the host. It is the first operation behind
-/// the write of the host that writes the guest or the next value of the host.
-/// Returns nothing if this operation is in another block.
+/// the host, one for each value of the host. Each is the first operation behind
+/// a write of the host that writes the guest or the next value of the host.
+/// Returns nothing if one of them is in another block than its write.
 std::optional<llvm::SmallVector<mlir::Operation *>>
 findHandBacks(const ChannelUses &host, const ChannelUses &guest);
 

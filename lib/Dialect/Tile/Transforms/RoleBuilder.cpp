@@ -681,8 +681,9 @@ void RoleBuilder::emitFirstPass(scf::ForOp loop, OpBuilder &builder,
   peeled = nullptr;
 }
 
-/// Hands over the buffers of accumulators that the loops of `source` have left,
-/// for the next run of the loops. The role has read what it needs of them.
+/// Hands over the buffers that accumulators have left behind the loops of
+/// `source`, for the next run of these loops. The role has read the values that
+/// it needs.
 void RoleBuilder::handOverForNext(Block &source, OpBuilder &builder) {
   for (Crossing &crossing : crossings)
     if (crossing.beginsAnew() && crossing.to == role &&

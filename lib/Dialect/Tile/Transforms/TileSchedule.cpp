@@ -30,11 +30,11 @@ struct Choice {
   MmaOrder order;
   /// The number of parts into which values of stores in loops are divided.
   int64_t storeParts = 1;
-  /// Whether loads in loops arrive in parts where that is possible.
+  /// True if loads in loops arrive in parts where that is possible.
   bool divideLoads = false;
-  /// Whether a store in a loop is issued before the last one has ended.
+  /// True if a store in a loop is issued before the last one has ended.
   bool overlapStores = true;
-  /// Whether values that are stored one after another have a buffer in common.
+  /// True if values that are stored one after another share a buffer.
   bool shareStores = false;
 };
 

@@ -468,8 +468,8 @@ public:
 
 private:
   /// Returns true if the operands of an operation at this place of the order
-  /// are defined. The operation works on the iteration that is `age` passes
-  /// behind that of the first stage.
+  /// are defined. The operation works on an iteration that is `age` passes
+  /// older than the iteration of the first stage.
   bool hasOperands(Operation *op, int age, unsigned position) {
     SetVector<Value> values(op->operand_begin(), op->operand_end());
     getUsedValuesDefinedAbove(op->getRegions(), values);

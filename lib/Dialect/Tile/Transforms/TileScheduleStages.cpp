@@ -50,7 +50,7 @@ static SmallVector<ChannelOp> findLoadRings(KernelOp kernel) {
   return rings.takeVector();
 }
 
-/// Returns the cycles of the MMAs in a loop, without those of loops in it.
+/// Returns the cycles of the MMAs in a loop. MMAs of nested loops do not count.
 static uint64_t mmaCyclesIn(scf::ForOp loop, const TargetDescription &target) {
   uint64_t cycles = 0;
   loop.walk([&](MmaOp mma) {

@@ -46,9 +46,9 @@ struct ChannelRanks {
   ArrivalReach full = ArrivalReach::Own, empty = ArrivalReach::Own;
   bool inTensorMemory = false;
 
-  /// Returns true if threads whose arrivals have this reach arrive relaxed.
-  /// `reach` is that of `full` or of `empty`. The waits for such arrivals are
-  /// relaxed as well.
+  /// Returns true if threads arrive relaxed at a barrier whose arrivals have
+  /// this reach (`full` or `empty`). The waits for such arrivals are relaxed as
+  /// well.
   bool isRelaxed(ArrivalReach reach) const {
     return reach == ArrivalReach::Leader && inTensorMemory;
   }

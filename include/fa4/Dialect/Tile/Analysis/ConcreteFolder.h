@@ -34,10 +34,10 @@ public:
   /// indices.
   static mlir::Type getNumberType(mlir::Type type);
 
-  /// Returns the value of `result` where the operands of its operation have
-  /// these values. Its type is that of getNumberType. Returns null where the
-  /// operation has no value (a division by zero, a shift by its width or more),
-  /// and for operations that upstream does not fold.
+  /// Returns the value of `result` for these values of the operands, in the
+  /// type that getNumberType names. Returns null if the operation has no value
+  /// (a division by zero, a shift by its width or more), or if upstream does
+  /// not fold it.
   mlir::TypedAttr fold(mlir::OpResult result,
                        llvm::ArrayRef<mlir::TypedAttr> operands);
 

@@ -52,9 +52,9 @@ namespace fa4::tile {
 inline constexpr unsigned kExpFragmentColumns = 32;
 
 /// At most one pair in this many is emulated, unless an option asks for more.
-/// The model has no bound for registers, of which each pair in flight takes
-/// about ten: with 42 of 128 exponentials emulated ptxas 13.0 spills no kernel
-/// that it does not spill with 32, with 46 it does.
+/// The model has no bound for registers, and each pair in flight takes about
+/// ten. With 42 of 128 exponentials emulated, ptxas 13.0 spills only kernels
+/// that it spills with 32, too; with 46 it spills others.
 inline constexpr unsigned kExpShareLimit = 3;
 
 /// The relative precision to which the rates in the tables are known (measured:

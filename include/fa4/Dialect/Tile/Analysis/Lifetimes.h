@@ -105,7 +105,8 @@ private:
   void addEventsAfter(const Access &access, Events &events);
   /// Adds the events that have surely happened when the role of `event` has
   /// returned from all its waits for the channel: the events after all of these
-  /// waits. `inSharedMemory` is the kind of the access of which they tell.
+  /// waits. `inSharedMemory` tells whether the first access was to shared or to
+  /// tensor memory.
   void addEventsAfterWaits(const Event &event, bool inSharedMemory,
                            Events &events);
   /// Returns the events that cannot happen before `access` has ended, directly

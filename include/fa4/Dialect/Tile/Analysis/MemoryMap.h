@@ -39,10 +39,10 @@ inline constexpr int64_t kSmemScalarBytes = 8;
 /// clusterlaunchcontrol.try_cancel).
 inline constexpr int64_t kResponseBytes = 16;
 
-/// Returns the alignment in bytes of a stage in shared memory, of which the
-/// size of the stage is a multiple. Matrices have the 128-byte swizzle, which
-/// repeats every 1024 bytes (PTX ISA, "Shared memory matrix layout"). Row
-/// values are the target of bulk copies, which need 128.
+/// Returns the alignment in bytes of a stage in shared memory. The size of the
+/// stage is a multiple of it. Matrices have the 128-byte swizzle, which repeats
+/// every 1024 bytes (PTX ISA, "Shared memory matrix layout"). Row values are
+/// the target of bulk copies, which need 128.
 int64_t getSmemAlignment(ChannelOp channel);
 
 /// Returns the channel with `exchange` whose buffer the values of `channel`

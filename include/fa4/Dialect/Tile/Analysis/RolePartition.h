@@ -59,7 +59,7 @@ struct ValueOrigin {
   unsigned index = 0;
 };
 
-/// Returns the loop-carried value of which `value` is a multiple (by
+/// Returns the loop-carried value that `value` is a multiple of (by
 /// `tile.rescale` and `arith.mulf`), or null. Sets `steps` to the
 /// multiplications.
 mlir::BlockArgument

@@ -65,7 +65,7 @@ namespace fa4::tile {
 class Unknown {
 public:
   Unknown(unsigned number) : key(number) {}
-  /// The unknown `number` in the given passes, of which there are at most two.
+  /// The unknown `number` in the given passes; at most two.
   Unknown(unsigned number, llvm::ArrayRef<int64_t> passes);
 
   unsigned number() const { return key & kMask; }
@@ -256,7 +256,7 @@ struct ProtocolRole {
 struct ProtocolModel {
   KernelOp kernel;
   std::vector<ProtocolRole> roles;
-  /// In a cluster, first those of the leader, then those of the other CTA in
+  /// In a cluster, the leader's channels come first, then the other CTA's in
   /// the same order.
   std::vector<ProtocolChannel> channels;
   std::vector<ProtocolLoop> loops;
