@@ -452,9 +452,8 @@ Polynomial ExecutionCounts::getShifted(OpResult result) {
                     bits, Atom::Signed);
 }
 
-/// Returns the value of a cast to another width. Without a sign, a cast gives
-/// the same number as with one if the result is not wider, or if the operand is
-/// not negative.
+/// Returns the value of a cast to another width. An unsigned cast gives the
+/// same number as a signed one, except where it widens a negative number.
 Polynomial ExecutionCounts::getCast(OpResult result, bool isSigned) {
   Value operand = result.getOwner()->getOperand(0);
   unsigned bits = getIntegerBits(result.getType());

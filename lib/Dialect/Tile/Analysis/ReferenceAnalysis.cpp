@@ -148,9 +148,10 @@ ReferenceAnalysis::Result ReferenceAnalysis::select(Value condition, Value x,
   return get(x);
 }
 
-/// The least bound of a Magnitude, in units of exponents. References differ by
-/// less than 2^7, the largest threshold of tile-lazy-rescale. Beside so large a
-/// bound, that is no more than a rounding in the types that scores come from.
+/// The least bound of a Magnitude, in units of exponents. Two references differ
+/// by less than 2^7, the largest threshold of tile-lazy-rescale. Relative to
+/// this bound, their difference is no more than a rounding in the types that
+/// scores come from.
 static constexpr double kLeastBound = 0x1p20;
 
 bool ReferenceAnalysis::isLarge(const APFloat &bound) const {

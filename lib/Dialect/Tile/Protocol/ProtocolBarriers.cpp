@@ -45,8 +45,8 @@ private:
   Finding checkLanded(unsigned channel);
   Count arrivals(ArrayRef<unsigned> roles) const;
   Count bytes(unsigned channel, int64_t loads) const;
-  /// Returns the channel of the other CTA of the cluster that has the same
-  /// declaration, or the channel itself.
+  /// Returns the channel of the other CTA that comes from the same
+  /// tile.channel. In a kernel without a cluster, returns the channel itself.
   unsigned peerOf(unsigned channel) const;
   Finding compare(unsigned channel, StringRef what, StringRef of,
                   std::optional<uint64_t> found, const Count &expected) const;

@@ -243,7 +243,8 @@ void ProtocolFacts::appendKey(std::vector<LinearForm> forms,
   }
   for (const LinearForm &form : forms)
     append(form);
-  // Unknowns that a fact relates to these ones matter as well.
+  // A fact may relate an unknown of `forms` to another one. The facts about
+  // that one then matter as well.
   std::vector<bool> isTaken(inequalities.size(), false);
   for (bool hasChanged = true; hasChanged;) {
     hasChanged = false;

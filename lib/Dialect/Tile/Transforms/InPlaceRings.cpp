@@ -263,9 +263,9 @@ static SmallVector<Place> getOwnPlaces(const UsesMap &all) {
   return places;
 }
 
-/// Returns true if each `release` precedes each `op` within the same work tile.
-/// Other work tiles do not matter: the release of a value never waits for work
-/// on the next tile.
+/// Returns true if, in each work tile, every execution of `release` precedes
+/// every execution of `op`. The order between tiles does not matter: the
+/// release of a value never waits for work on the next tile.
 static bool comesFirstInTile(ReleaseOp release, Operation *op) {
   Block &block =
       KernelOp::getWorkBlock(release->getParentOfType<RoleOp>().getBody());

@@ -268,8 +268,8 @@ static ThresholdLimit getSumLimit() {
                         terms)};
 }
 
-/// Returns the lowest limit. Types to which probabilities are rounded set one,
-/// too.
+/// Returns the lowest limit: that of sums, or of a type to which probabilities
+/// are rounded.
 static ThresholdLimit getLimit(CarriedMax max,
                                const ReferenceAnalysis &analysis) {
   ThresholdLimit result = getSumLimit();

@@ -159,9 +159,9 @@ FailureOr<bool> fa4::tile::scheduleToFit(KernelOp kernel,
   bool canDivideLoads = options.divideLoads && countLoadParts(kernel) > 1;
   std::optional<Trial> fastest;
   for (MmaOrder order : orders) {
-    // With stores in parts, memory may be left for a second stage of rings: the
-    // next load then need not wait until the last value has been used. If loads
-    // also arrive in parts, the next load waits for one part only.
+    // Stores in parts may leave memory for a second stage of the rings that
+    // loads fill: the next load then need not wait until the last value has
+    // been used. Where they do not, loads in parts shorten this wait.
     std::optional<Trial> fitting;
     for (const Choice &choice : choicesFor(order, storeParts, canDivideLoads)) {
       if (fitting && !choice.overlapStores)

@@ -44,11 +44,10 @@ static void guardReleases(OpBuilder &builder, Location loc,
     ReleaseOp::create(inner, release.getLoc(), release.getChannel());
 }
 
-/// Moves the releases of the loop behind the next store. If no store follows in
-/// the iteration, this is the first store of the next one. Such a release is
-/// left out in the first iteration, and another one behind the loop serves the
-/// last. A release does not move behind the end of a turn, which waits for all
-/// stores.
+/// Moves each release of the loop behind the next store. For the last store of
+/// an iteration, this is the first store of the next iteration: the release is
+/// left out in the first iteration, and stands once more behind the loop. A
+/// release does not move behind the end of a turn, which waits for all stores.
 static void delayReleases(scf::ForOp loop, RequiredStages &required) {
   SmallVector<ReleaseOp> pending;
   Operation *firstStore = nullptr;

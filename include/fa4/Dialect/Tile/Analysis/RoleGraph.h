@@ -40,12 +40,12 @@ public:
   /// condition; null if there is none.
   ChannelOp irregularChannel(mlir::scf::ForOp loop) const;
 
-  /// Maps operations in the body of `loop` to numbers of round trips. A round
-  /// trip goes through other roles and comes back in the same iteration; an
-  /// operation has the largest number of them on one path to it. Operations
-  /// without a round trip have no entry. In other roles, an operation also
-  /// depends on the waits and acquires before it, because the role stops there.
-  /// Fails if operations of one iteration depend on each other in a circle.
+  /// Returns, for operations in the body of `loop`, the largest number of round
+  /// trips on a path that leads to the operation. A round trip goes through
+  /// other roles and comes back in the same iteration. Operations without one
+  /// have no entry. In other roles, an operation also depends on the waits and
+  /// acquires before it, because the role stops there. Fails if operations of
+  /// one iteration depend on each other in a circle.
   llvm::FailureOr<llvm::DenseMap<mlir::Operation *, unsigned>>
   roundTrips(mlir::scf::ForOp loop) const;
 
