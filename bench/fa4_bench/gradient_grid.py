@@ -57,7 +57,7 @@ PAIRED = {
 }
 # What fa4-compile says of a kernel for which the chip's memory is too small, and of a deterministic one whose work tiles
 # have no order.
-REFUSED = re.compile(r"needs \d+ (bytes of shared|columns of tensor) memory; |takes turns of which it is not shown that they come: ")
+REFUSED = re.compile(r"needs \d+ (bytes of shared|columns of tensor) memory; |takes turns that are not proven to come: ")
 
 
 @dataclass(frozen=True)

@@ -153,8 +153,8 @@ def test_product_after_product(tmp_path):
 @pytest.mark.parametrize(
     "body, message",
     [
-        (loop("p", "n") + loop("q", "m", "p"), "'tile.mma' op adds to what an earlier loop has left, but that loop may"),
-        (loop("p", "c1") + add("s", "p", "p") + loop("q", "m", "s"), "'scf.for' op starts from a tile of role 'compute0'"),
+        (loop("p", "n") + loop("q", "m", "p"), "'tile.mma' op adds to the result of an earlier loop, but that loop may"),
+        (loop("p", "c1") + add("s", "p", "p") + loop("q", "m", "s"), "'scf.for' op carries a tile through role 'mma' that starts from a tile of role 'compute0'"),
         (loop("q", "m", "one"), "'tile.mma' op adds to a constant that is not zero"),
     ],
 )

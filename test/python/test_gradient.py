@@ -270,7 +270,7 @@ def test_pairs_of_the_grid():
 @pytest.mark.parametrize("message, exists", [
     ("error: 'tile.kernel' op needs 576 columns of tensor memory; sm_100a has 512", False),
     ("error: 'tile.kernel' op needs 345440 bytes of shared memory; sm_100a has 232448", False),
-    ("error: 'tile.await_turn' op takes turns of which it is not shown that they come: with the schedule 'clc' the hardware", False),
+    ("error: 'tile.await_turn' op takes turns that are not proven to come: with the schedule 'clc' the hardware", False),
     ("error: no such thing", True),
 ])  # fmt: skip
 def test_only_what_has_no_kernel_is_left_out(message, exists, monkeypatch):

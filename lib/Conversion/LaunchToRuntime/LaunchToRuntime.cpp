@@ -204,16 +204,16 @@ LogicalResult LaunchToRuntimePass::addDeviceMemory(Value memref,
                                                    Operation *user) {
   if (!isa<MemRefType>(memref.getType()))
     return user->emitOpError(
-        "gets memory of unknown rank, which the GPU's is not");
+        "gets memory of unknown rank; memory of the GPU must have a rank");
   Value buffer = findBuffer(memref);
   Operation *origin = buffer.getDefiningOp();
   if (!origin) {
     auto argument = cast<BlockArgument>(buffer);
     if (!argument.getOwner()->isEntryBlock() ||
         !isa<func::FuncOp>(argument.getOwner()->getParentOp()))
-      return user->emitOpError(
-          "gets memory that control flow passes on, of which is not known "
-          "whether the GPU can access it");
+      return user->emitOpError("gets memory through control flow, so it is not "
+                               "known whether the GPU "
+                               "can access it");
   } else if (auto alloc = dyn_cast<memref::AllocOp>(origin)) {
     if (!alloc.getSymbolOperands().empty() ||
         !alloc.getType().getLayout().isIdentity())
@@ -222,7 +222,7 @@ LogicalResult LaunchToRuntimePass::addDeviceMemory(Value memref,
   } else if (!isa<func::CallOp>(origin)) {
     return user->emitOpError("gets memory of '")
            << origin->getName()
-           << "', of which is not known whether the GPU can access it; "
+           << "', and it is not known whether the GPU can access that; "
               "memref.alloc, arguments and calls are known";
   }
   deviceMemory.insert(buffer);
@@ -608,7 +608,7 @@ LogicalResult LaunchToRuntimePass::convertLaunch(tile::LaunchOp launch) {
   for (Value operand : launch->getOperands())
     if (getDTypeName(getElementTypeOrSelf(operand.getType())).empty())
       return launch.emitOpError("passes ")
-             << operand.getType() << ", of which manifests have no type";
+             << operand.getType() << ", a type that manifests do not have";
   LLVM::GlobalOp global = getKernelGlobal(kernel, launch);
   OpBuilder b(launch);
   Location loc = launch.getLoc();

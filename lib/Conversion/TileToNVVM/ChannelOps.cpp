@@ -197,9 +197,9 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   positions.advance(channel, RingUse::Commit);
   bool isScalar = isWord(channel.getValueType());
   if ((isScalar || !op.getValue()) && buffer.ranks.full == ArrivalReach::All)
-    return op.emitOpError("hands what threads of the leader write to roles of "
-                          "all CTAs of a cluster, but only what MMAs and "
-                          "requests write comes to all of them");
+    return op.emitOpError("commits a stage that threads of the leader write "
+                          "to roles of all CTAs of a cluster; only MMAs and "
+                          "requests write to all of them");
   if (isScalar)
     writeScalar(buffer, stage, mapping.lookupOrDefault(op.getValue()));
   if (isScalar || !op.getValue()) {
@@ -222,8 +222,9 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
   if (op.getValue().getDefiningOp<RequestOp>())
     return requestWork(op, buffer, stage, full);
   if (channel.carriesScalars())
-    return op.emitOpError("commits what is no response to a tile.request of "
-                          "the role");
+    return op.emitOpError(
+        "commits a value that is no response to a tile.request of "
+        "the role");
   // A tile without a channel is an accumulator that a loop has carried.
   auto handle = handles.find(op.getValue());
   if (handle == handles.end() ||

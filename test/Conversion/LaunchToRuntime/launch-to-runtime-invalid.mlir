@@ -47,7 +47,7 @@ func.func @host_use(%i: index) -> f32 {
 gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {fa4.manifest = "{}", fa4.arguments = ["x"]}, assembly = "code">]
 func.func @stack() {
   %x = memref.alloca() : memref<8xf32>
-  // expected-error@below {{gets memory of 'memref.alloca', of which is not known whether the GPU can access it; memref.alloc, arguments and calls are known}}
+  // expected-error@below {{gets memory of 'memref.alloca', and it is not known whether the GPU can access that; memref.alloc, arguments and calls are known}}
   tile.launch @k outs(%x : memref<8xf32>)
   return
 }
@@ -89,7 +89,7 @@ func.func @loop(%n: index, %a: memref<8xf32>) -> memref<8xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> (memref<8xf32>) {
-    // expected-error@below {{gets memory that control flow passes on, of which is not known whether the GPU can access it}}
+    // expected-error@below {{gets memory through control flow, so it is not known whether the GPU can access it}}
     tile.launch @k outs(%x : memref<8xf32>)
     scf.yield %x : memref<8xf32>
   }
@@ -103,7 +103,7 @@ gpu.binary @k [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {fa4.man
 memref.global constant @table : memref<8xf32> = dense<1.0>
 func.func @copy_of_a_constant(%x: memref<8xf32>) {
   %table = memref.get_global @table : memref<8xf32>
-  // expected-error@below {{gets memory of 'memref.get_global', of which is not known whether the GPU can access it}}
+  // expected-error@below {{gets memory of 'memref.get_global', and it is not known whether the GPU can access that}}
   memref.copy %table, %x : memref<8xf32> to memref<8xf32>
   tile.launch @k outs(%x : memref<8xf32>)
   return

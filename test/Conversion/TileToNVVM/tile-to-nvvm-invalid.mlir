@@ -22,7 +22,7 @@ tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) bytes(16) : <i128>
   tile.role @r kind(issuer) first_warp(0) {
     %v = arith.constant 1 : i128
-    // expected-error @below {{commits what is no response to a tile.request of the role}}
+    // expected-error @below {{commits a value that is no response to a tile.request of the role}}
     tile.commit %c, %v : <i128>, i128
   }
 }
@@ -381,7 +381,7 @@ tile.kernel @leader_writes() attributes {chip = "sm_100a", grid = [#tile.extent<
   %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <i32>
   tile.role @mma kind(issuer) first_warp(0) leader {
     %c1 = arith.constant 1 : i32
-    // expected-error @+1 {{hands what threads of the leader write to roles of all CTAs of a cluster, but only what MMAs and requests write comes to all of them}}
+    // expected-error @+1 {{commits a stage that threads of the leader write to roles of all CTAs of a cluster; only MMAs and requests write to all of them}}
     tile.commit %c, %c1 : <i32>, i32
   }
   tile.role @lanes kind(vector) first_warp(4) {

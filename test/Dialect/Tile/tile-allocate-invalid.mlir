@@ -66,7 +66,7 @@ tile.kernel @stages() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} 
 // -----
 
 tile.kernel @at_alone() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @+1 {{says 'at', but not in place of which channel}}
+  // expected-error @+1 {{says 'at' without 'in_place_of'}}
   %s = tile.channel "s" tmem stages(1) at(8) : <vector<128x128xf32>>
 }
 

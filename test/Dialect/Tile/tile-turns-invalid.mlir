@@ -94,7 +94,7 @@ tile.kernel @k(%y: memref<?x?x64xf32> {tile.name = "y", tile.dims = ["H", "K", "
     %fewer = arith.subi %before, %kv : index
     %head = arith.addi %fewer, %rest : index
     %row = arith.muli %block, %c128 : index
-    // expected-error@+1 {{takes turns of which it is not shown that they come: work tiles that differ in coordinate 1 may come to one place, but turns go along axis 0}}
+    // expected-error@+1 {{takes turns that are not proven to come: work tiles that differ in coordinate 1 may come to one place, but turns go along axis 0}}
     %turn = tile.await_turn %turns[%head, %row] of %i in %c0 to %last : memref<?x?xi32>
     tile.reduce_add %v, %y[%head, %row, %c0] dims [1, 2] in_turn(%turn) : vector<128x64xf32>, memref<?x?x64xf32>
     tile.pass_turn %turn
@@ -203,7 +203,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
   %v = arith.constant dense<1.0> : vector<128x64xf32>
   scf.for %j = %i to %blocks step %c1 {
     %row = arith.muli %j, %c128 : index
-    // expected-error @below {{takes turns of which it is not shown that they come: a work tile from 'first' to 'last' may not come to the place, and those behind it would wait forever}}
+    // expected-error @below {{takes turns that are not proven to come: a work tile from 'first' to 'last' may not come to the place, and those behind it would wait forever}}
     %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     tile.pass_turn %turn
@@ -231,7 +231,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
     %row = arith.muli %j, %c128 : index
     %sum = arith.addi %i, %c1 : index
     %next = arith.minsi %sum, %last : index
-    // expected-error @below {{takes turns of which it is not shown that they come: work tiles that come to one place may not agree on which are the first and the last one there}}
+    // expected-error @below {{takes turns that are not proven to come: work tiles that come to one place may not agree on which are the first and the last one there}}
     %turn = tile.await_turn %turns[%row] of %i in %c0 to %next : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     tile.pass_turn %turn
@@ -257,7 +257,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
   %v = arith.constant dense<1.0> : vector<128x64xf32>
   scf.for %j = %c0 to %blocks step %c1 {
     %row = arith.muli %j, %c128 : index
-    // expected-error @below {{takes turns of which it is not shown that they come: a work tile may come to a place where it is not one of those from 'first' to 'last'}}
+    // expected-error @below {{takes turns that are not proven to come: a work tile may come to a place where it is not one of those from 'first' to 'last'}}
     %turn = tile.await_turn %turns[%row] of %i in %c1 to %last : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     tile.pass_turn %turn
@@ -284,7 +284,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
   %v = arith.constant dense<1.0> : vector<128x64xf32>
   scf.for %j = %c0 to %blocks step %c1 {
     %row = arith.muli %j, %c128 : index
-    // expected-error @below {{takes turns of which it is not shown that they come: a work tile from 'first' to 'last' may not come to the place, and those behind it would wait forever}}
+    // expected-error @below {{takes turns that are not proven to come: a work tile from 'first' to 'last' may not come to the place, and those behind it would wait forever}}
     %turn = tile.await_turn %turns[%c0] of %i in %c0 to %last : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     tile.pass_turn %turn
@@ -312,7 +312,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
     %row = arith.muli %j, %c128 : index
     %half = arith.divui %j, %c2 : index
     %place = arith.muli %half, %c128 : index
-    // expected-error @below {{takes turns of which it is not shown that they come: a work tile may come to a place in two passes of its loop, and would wait for itself}}
+    // expected-error @below {{takes turns that are not proven to come: a work tile may come to a place in two passes of its loop, and would wait for itself}}
     %turn = tile.await_turn %turns[%place] of %i in %c0 to %last : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     tile.pass_turn %turn
@@ -338,7 +338,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
   %v = arith.constant dense<1.0> : vector<128x64xf32>
   scf.for %j = %c0 to %blocks step %c1 {
     %row = arith.muli %j, %c128 : index
-    // expected-error @below {{takes turns of which it is not shown that they come: work tiles that differ in coordinate 1 may come to one place, but turns go along axis 0}}
+    // expected-error @below {{takes turns that are not proven to come: work tiles that differ in coordinate 1 may come to one place, but turns go along axis 0}}
     %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     tile.pass_turn %turn
@@ -364,7 +364,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
   %v = arith.constant dense<1.0> : vector<128x64xf32>
   scf.for %j = %c0 to %blocks step %c1 {
     %row = arith.muli %j, %c128 : index
-    // expected-error @below {{takes turns of which it is not shown that they come: they go along axis 0 of the grid, but the order of work tiles along axis 1}}
+    // expected-error @below {{takes turns that are not proven to come: they go along axis 0 of the grid, but the order of work tiles along axis 1}}
     %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     tile.pass_turn %turn
@@ -390,7 +390,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
   tile.work (%i) {
   scf.for %j = %c0 to %blocks step %c1 {
     %row = arith.muli %j, %c128 : index
-    // expected-error @below {{takes turns of which it is not shown that they come: with the schedule 'clc' the hardware hands out work tiles in an order that is not known; 'grid', 'lpt' and 'static' have one}}
+    // expected-error @below {{takes turns that are not proven to come: with the schedule 'clc' the hardware hands out work tiles in an order that is not known; 'grid', 'lpt' and 'static' have one}}
     %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     tile.pass_turn %turn
@@ -417,7 +417,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
   %v = arith.constant dense<1.0> : vector<128x64xf32>
   scf.for %j = %c0 to %blocks step %c2 {
     %row = arith.muli %j, %c128 : index
-    // expected-error @below {{takes turns of which it is not shown that they come: the step of the loop around it is not 1}}
+    // expected-error @below {{takes turns that are not proven to come: the step of the loop around it is not 1}}
     %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     tile.pass_turn %turn
@@ -445,7 +445,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
     %row = arith.muli %j, %c128 : index
     %small = arith.cmpi slt, %j, %k : index
     scf.if %small {
-    // expected-error @below {{takes turns of which it is not shown that they come: the operation is in a branch}}
+    // expected-error @below {{takes turns that are not proven to come: the operation is in a branch}}
     %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     tile.pass_turn %turn
@@ -475,7 +475,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
     // expected-note @below {{see this operation}}
     %odd = arith.andi %j, %c1 : index
     %place = arith.muli %odd, %c128 : index
-    // expected-error @below {{takes turns of which it is not shown that they come: who takes turns, where, or in which passes of the loop, is no linear arithmetic on coordinates and sizes}}
+    // expected-error @below {{takes turns that are not proven to come: who takes turns, where, or in which passes of the loop, is no linear arithmetic on coordinates and sizes}}
     %turn = tile.await_turn %turns[%place] of %i in %c0 to %last : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     tile.pass_turn %turn
@@ -657,7 +657,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
   %v = arith.constant dense<1.0> : vector<128x64xf32>
   scf.for %j = %c0 to %blocks step %c1 {
     %row = arith.muli %j, %c128 : index
-    // expected-error @below {{takes turns by what is no coordinate of the work tile (a result of tile.work_tile or an argument of tile.work)}}
+    // expected-error @below {{takes turns by a value that is no coordinate of the work tile (a result of tile.work_tile or an argument of tile.work)}}
     %turn = tile.await_turn %turns[%row] of %j in %c0 to %last : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     tile.pass_turn %turn
@@ -709,7 +709,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
   %v = arith.constant dense<1.0> : vector<128x64xf32>
   scf.for %j = %c0 to %blocks step %c1 {
     %row = arith.muli %j, %c128 : index
-    // expected-error @below {{has a turn that is passed on in another block, which may run at another number of times}}
+    // expected-error @below {{has a turn that is passed on in another block, which may run a different number of times}}
     %turn = tile.await_turn %turns[%row] of %i in %c0 to %last : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     %small = arith.cmpi slt, %j, %k : index
@@ -766,7 +766,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], t
   scf.for %j = %c0 to %blocks step %c1 {
     %row = arith.muli %j, %c128 : index
     %next = arith.addi %row, %c128 : index
-    // expected-error@+1 {{takes turns of which it is not shown that they come: a place may be outside of the tensor that counts turns}}
+    // expected-error@+1 {{takes turns that are not proven to come: a place may be outside of the tensor that counts turns}}
     %turn = tile.await_turn %turns[%next] of %i in %c0 to %last : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x64xf32>
     tile.pass_turn %turn
@@ -822,7 +822,7 @@ tile.kernel @k(%y: memref<?x128xf32> {tile.name = "y", tile.dims = ["K", "128"],
   %v = arith.constant dense<1.0> : vector<128x64xf32>
   scf.for %j = %c0 to %blocks step %c1 {
     %row = arith.muli %j, %c128 : index
-    // expected-error@+1 {{takes turns of which it is not shown that they come: a part of a turn may be counted where one at another place is}}
+    // expected-error@+1 {{takes turns that are not proven to come: a part of a turn may be counted where one at another place is}}
     %turn = tile.await_turn %turns[%j] of %i in %c0 to %last parts(2) : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
     tile.reduce_add %v, %y[%row, %c64] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
@@ -851,7 +851,7 @@ tile.kernel @k(%y: memref<?x128xf32> {tile.name = "y", tile.dims = ["K", "128"],
   %v = arith.constant dense<1.0> : vector<128x64xf32>
   scf.for %j = %c0 to %blocks step %c1 {
     %row = arith.muli %j, %c128 : index
-    // expected-error@+1 {{takes turns of which it is not shown that they come: a place may be outside of the tensor that counts turns}}
+    // expected-error@+1 {{takes turns that are not proven to come: a place may be outside of the tensor that counts turns}}
     %turn = tile.await_turn %turns[%row] of %i in %c0 to %last parts(2) : memref<?xi32>
     tile.reduce_add %v, %y[%row, %c0] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>
     tile.reduce_add %v, %y[%row, %c64] in_turn(%turn) : vector<128x64xf32>, memref<?x128xf32>

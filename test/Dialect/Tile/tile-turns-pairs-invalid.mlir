@@ -57,7 +57,7 @@ tile.kernel @sum(%a: memref<?x?x128xbf16> {tile.name = "a", tile.dims = ["N", "K
     %first = arith.muli %j, %c128 : index
     %ta = tile.load %a[%row, %first, %c0] dims [0, 1] : memref<?x?x128xbf16> -> vector<128x128xbf16>
     %p = tile.mma %ta, %tb : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
-    // expected-note @+1 {{'tile.await_turn' orders work tiles that each add for themselves, of which the two of a pair would wait for each other}}
+    // expected-note @+1 {{'tile.await_turn' orders work tiles that each add for themselves, so the two tiles of a pair would wait for each other}}
     %turn = tile.await_turn %turns[%first] of %i in %c0 to %last : memref<?xi32>
     tile.reduce_add %p, %y[%row, %c0] in_turn(%turn) : vector<128x128xf32>, memref<?x128xf32>
     tile.pass_turn %turn
@@ -243,7 +243,7 @@ tile.kernel @sum(%a: memref<?x?x128xbf16> {tile.name = "a", tile.dims = ["N", "K
     %first = arith.muli %j, %c128 : index
     %half = arith.divui %i, %c2 : index
     %end = arith.floordivsi %last, %c2 : index
-    // expected-error @+1 {{'tile.await_turn' op takes turns of which it is not shown that they come: CTAs that have different numbers in their clusters may come to one place}}
+    // expected-error @+1 {{'tile.await_turn' op takes turns that are not proven to come: CTAs that have different numbers in their clusters may come to one place}}
     %turn = tile.await_turn %turns[%first] of %half in %c0 to %end : memref<?xi32>
     tile.reduce_add %v, %y[%first, %c0] in_turn(%turn) : vector<128x128xf32>, memref<?x128xf32>
     tile.pass_turn %turn
@@ -279,7 +279,7 @@ tile.kernel @sum(%a: memref<?x?x128xbf16> {tile.name = "a", tile.dims = ["N", "K
     %c64 = arith.constant 64 : index
     %offset = arith.muli %rank, %c64 : index
     %place = arith.addi %first, %offset : index
-    // expected-error @+1 {{'tile.await_turn' op takes turns of which it is not shown that they come: a work tile from 'first' to 'last' may not come to the place, and those behind it would wait forever}}
+    // expected-error @+1 {{'tile.await_turn' op takes turns that are not proven to come: a work tile from 'first' to 'last' may not come to the place, and those behind it would wait forever}}
     %turn = tile.await_turn %turns[%place] of %half in %c0 to %pairs : memref<?xi32>
     tile.reduce_add %v, %y[%first, %c0] in_turn(%turn) : vector<128x128xf32>, memref<?x128xf32>
     tile.pass_turn %turn

@@ -47,7 +47,7 @@ tile.kernel @row() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
     %row = tile.row : index
     %c0 = arith.constant 0 : index
     %p = arith.cmpi eq, %row, %c0 : index
-    // expected-error @below {{synchronises as lanes decide, each for itself: not all of them may arrive}}
+    // expected-error @below {{is decided by each lane for itself, so not all lanes may arrive at the channel operations in it}}
     scf.if %p {
       tile.acquire %c : <vector<128xf32>>
       tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>
@@ -78,7 +78,7 @@ tile.kernel @vote(%n: index {tile.name = "n"}) attributes {chip = "sm_100a", gri
     %p = arith.cmpi slt, %row, %n : index
     %any = tile.any %p
     %end = arith.select %any, %c2, %c1 : index
-    // expected-error @below {{synchronises as lanes decide, each for itself: not all of them may arrive}}
+    // expected-error @below {{is decided by each lane for itself, so not all lanes may arrive at the channel operations in it}}
     scf.for %i = %c0 to %end step %c1 {
       tile.acquire %c : <vector<128xf32>>
       tile.commit %c, %v : <vector<128xf32>>, vector<128xf32>

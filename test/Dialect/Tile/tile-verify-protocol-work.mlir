@@ -246,7 +246,7 @@ tile.kernel @loaded(%x: memref<?xi32> {tile.name = "x", tile.dims = ["N"]})
     tile.work (%i) {
       tile.acquire %a : <i128>
       %v = arith.constant 0 : i128
-      // expected-error @+1 {{channel "a": @load commits what is no response to a tile.request, though roles take the numbers of their work tiles from there}}
+      // expected-error @+1 {{channel "a": @load commits a value that is no response to a tile.request, though roles take the numbers of their work tiles from there}}
       tile.commit %a, %v : <i128>, i128
       %response = tile.wait %a : <i128> -> i128
       %number = tile.response %response : i128

@@ -137,7 +137,7 @@ tile.kernel @two_buffers(%x: memref<?x128xbf16> {tile.name = "x", tile.dims = ["
   %a = tile.load %x[%i, %c0] : memref<?x128xbf16> -> vector<128x128xbf16>
   %r = scf.for %j = %c0 to %i step %c1 iter_args(%o = %zero) -> (vector<128x128xf32>) {
     %s = arith.mulf %o, %two : vector<128x128xf32>
-    // expected-error @below {{makes a value that a loop carries to one role and that another one uses besides}}
+    // expected-error @below {{makes a value that a loop carries to one role and that another role uses as well}}
     %m = tile.mma %a, %a acc %s : vector<128x128xbf16>, vector<128x128xbf16> -> vector<128x128xf32>
     %e = math.exp2 %m : vector<128x128xf32>
     tile.reduce_add %e, %z[%i, %c0] : vector<128x128xf32>, memref<?x128xf32>

@@ -340,8 +340,8 @@ void PairFinder::checkTurn(AwaitTurnOp turn) {
   if (additions.empty() || !llvm::all_of(additions, [&](Operation *add) {
         return summing.contains(add);
       }))
-    return reject(turn, "orders work tiles that each add for themselves, of "
-                        "which the two of a pair would wait for each other");
+    return reject(turn, "orders work tiles that each add for themselves, so "
+                        "the two tiles of a pair would wait for each other");
   auto differs = [&](Value value) { return ranks.differs(value); };
   if (llvm::any_of(turn.getIndices(), differs) || differs(turn.getFirst()) ||
       differs(turn.getLast()))

@@ -65,8 +65,7 @@ public:
 
 private:
   InFlightDiagnostic fail() {
-    return op.emitOpError("takes turns of which it is not shown that they "
-                          "come: ");
+    return op.emitOpError("takes turns that are not proven to come: ");
   }
   LogicalResult checkSchedule();
   LogicalResult findLoop();

@@ -121,8 +121,9 @@ static LogicalResult verifyAround(Operation *op, RoleOp role) {
              << "' in it: only scf.for, scf.if and tile.work can";
     Value decides = branch ? branch.getCondition() : loop.getInductionVar();
     if (synchronises && !role.runsOnOneThread() && !isUniform(decides))
-      return around->emitError("synchronises as lanes decide, each for itself: "
-                               "not all of them may arrive");
+      return around->emitError("is decided by each lane for itself, so not all "
+                               "lanes may arrive at the channel operations in "
+                               "it");
     if (isCollective && !UniformityProof(/*ofWarp=*/true).prove(decides))
       return around->emitError("lanes of a warp decide for themselves, but '")
              << op->getName() << "' in it is executed by all of them together";

@@ -198,7 +198,7 @@ LogicalResult ChannelOp::verify() {
     return verifyScalars(*this);
   if (!getInPlaceOf()) {
     if (getAt())
-      return emitOpError("says 'at', but not in place of which channel");
+      return emitOpError("says 'at' without 'in_place_of'");
     return success();
   }
   auto other = getInPlaceOf().getDefiningOp<ChannelOp>();

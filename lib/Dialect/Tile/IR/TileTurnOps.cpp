@@ -80,9 +80,10 @@ unsigned AwaitTurnOp::getAxis() { return *getWorkAxis(getCoordinate()); }
 /// Turns go by a coordinate, or by the number of the cluster along its axis.
 static LogicalResult verifyNumber(AwaitTurnOp op) {
   if (!getWorkAxis(op.getCoordinate()))
-    return op.emitOpError("takes turns by what is no coordinate of the work "
-                          "tile (a result of tile.work_tile or an argument of "
-                          "tile.work)");
+    return op.emitOpError(
+        "takes turns by a value that is no coordinate of the work "
+        "tile (a result of tile.work_tile or an argument of "
+        "tile.work)");
   ClusterAttr cluster = op->getParentOfType<KernelOp>().getClusterAttr();
   bool isOfClusters = cluster && cluster.getAxis() == op.getAxis();
   if (isOfClusters && !getClusterNumberAxis(op.getTile(), cluster.getSize()))
@@ -122,7 +123,7 @@ LogicalResult AwaitTurnOp::verify() {
                        "work tile would wait forever");
   if (pass->getBlock() != (*this)->getBlock())
     return emitOpError("has a turn that is passed on in another block, which "
-                       "may run at another number of times");
+                       "may run a different number of times");
   return verifyParts(*this);
 }
 

@@ -827,9 +827,9 @@ LogicalResult ModelBuilder::checkNext(WorkOp work) {
         return commit.emitError("channel \"")
                << channel.getLabel() << "\": @"
                << commit->getParentOfType<RoleOp>().getSymName()
-               << " commits what is no response to a tile.request, though "
-                  "roles "
-                  "take the numbers of their work tiles from there";
+               << " commits a value that is no response to a tile.request, "
+                  "though roles take the numbers of their work tiles from "
+                  "there";
   return success();
 }
 

@@ -150,11 +150,12 @@ LogicalResult RoleBuilder::checkInits(scf::ForOp loop) {
     unsigned to = partition.getOrigin(arg).role;
     if (from == to || matchPattern(init, m_Constant()))
       continue;
-    return loop.emitOpError("starts from a tile of role '")
-           << partition.getRoles()[from].name << "' what role '"
+    return loop.emitOpError("carries a tile through role '")
            << partition.getRoles()[to].name
-           << "' carries through it: an accumulator starts from zero, or goes "
-              "on where another loop has left it";
+           << "' that starts from a tile of role '"
+           << partition.getRoles()[from].name
+           << "': an accumulator starts from zero, or goes on where another "
+              "loop has left it";
   }
   return success();
 }
@@ -311,8 +312,8 @@ LogicalResult RoleBuilder::checkDestinations() {
       return partition.getRoles()[c.to].name;
     };
     InFlightDiagnostic diagnostic = maker->emitOpError(
-        "makes a value that a loop carries to one role and that another one "
-        "uses besides (roles '");
+        "makes a value that a loop carries to one role and that another role "
+        "uses as well (roles '");
     diagnostic << nameOf(*other) << "' and '" << nameOf(crossing)
                << "'): it would have to write two buffers";
     return diagnostic;

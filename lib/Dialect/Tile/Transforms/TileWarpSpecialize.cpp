@@ -136,8 +136,8 @@ static LogicalResult skipZeroAccumulators(KernelOp kernel) {
     Value init = loop.getInitArgs()[index];
     if (auto select = init.getDefiningOp<arith::SelectOp>();
         select && isZero(select.getFalseValue()))
-      return mma.emitOpError("adds to what an earlier loop has left, but that "
-                             "loop may have no pass, so that there is nothing "
+      return mma.emitOpError("adds to the result of an earlier loop, but that "
+                             "loop may make no pass, so there may be nothing "
                              "to add to: not supported");
     if (isa_and_present<scf::ForOp, MmaOp>(init.getDefiningOp())) {
       // Earlier MMAs have surely written the accumulator, so this MMA always

@@ -183,7 +183,7 @@ REFUSALS = {
     "columns of a pair's MMA": r"cannot be run by pairs of CTAs\n[\s\S]*note: 'tile\.mma' has \d+ columns; an MMA of a pair has a multiple of 32 ",
     "shared memory for several tiles": r"needs \d+ bytes of shared memory; ",
     "tensor memory for requests": r"needs \d+ columns of tensor memory; ",
-    "turns of requests": r"takes turns of which it is not shown that they come: with the schedule 'clc' ",
+    "turns of requests": r"takes turns that are not proven to come: with the schedule 'clc' ",
 }
 
 

@@ -13,14 +13,15 @@
 
 namespace fa4::tile {
 
-/// Prints the operations of each role on channels, its MMAs, loads and stores,
-/// one line for each in program order; and the stages of each channel. The
-/// table is read off the IR, so it is right at any level with roles.
+/// Prints a table of what each role does: a line for each of its MMAs, loads,
+/// stores and operations on channels, in program order. Also prints the stages
+/// of each channel. The table is read off the IR, so it is right at any level
+/// with roles.
 ///
-/// A line gives the iteration of the value. In the first loop of a role, `i` is
-/// the pass. If a value has been waited for before the loop, the wait in the
-/// loop gets that of `i+1`. If the loop makes n passes, lines behind it count
-/// from `n`.
+/// A line gives the iteration to which the value belongs. In the first loop of
+/// a role, `i` is the pass. A role that has waited for a value before the loop
+/// is one value ahead: its wait in the loop gives the value of `i+1`. If the
+/// loop makes n passes, lines behind it count from `n`.
 void printSchedule(KernelOp kernel, llvm::raw_ostream &os);
 
 } // namespace fa4::tile
