@@ -23,8 +23,8 @@ using namespace mlir;
 using namespace fa4::tile;
 using llvm::DynamicAPInt;
 
-/// The bounds that a proof needs are a few operations deep. A longer search has
-/// found none.
+/// Limits of a proof that a polynomial is not negative. Loop bounds are a few
+/// operations deep, so a longer search is not worth its time.
 static constexpr unsigned kMaxProofDepth = 8;
 static constexpr unsigned kMaxProofAttempts = 1000;
 

@@ -175,10 +175,11 @@ static std::optional<unsigned> findLoopDim(LoadOp load) {
   return found;
 }
 
-/// Returns true if the work tiles along the axis read the same elements. If
-/// their numbers of passes differ, ranges along the loop's dimension count as
-/// the same: only their ends differ. The ranges may also begin at different
-/// elements, as in a loop from the last block of keys to the first.
+/// Returns true if the work tiles along the axis read the same elements, or
+/// ranges of the same elements along the loop's dimension. Ranges are allowed
+/// only where the tiles make different numbers of passes. They may begin or end
+/// at different elements: a loop from the last block of keys to the first
+/// begins at an index that depends on the axis.
 static bool readsShared(LoadOp load, Trend passes, Trends &trends) {
   std::optional<unsigned> loopDim = findLoopDim(load);
   for (auto [dim, index] : llvm::enumerate(load.getIndices())) {

@@ -906,9 +906,10 @@ LogicalResult ModelBuilder::addIf(scf::IfOp branch, Steps &steps) {
 
 //===----------------------------------------------------------------------===//
 
-/// Sets which asynchronous accesses a commit or release of an issuing role
-/// announces the end of. A commit announces the access that writes its stage. A
-/// release announces the MMAs of the role if any of them reads the channel.
+/// Decides which asynchronous accesses have ended when a commit or release of
+/// an issuing role takes effect. For a commit, this is the access that writes
+/// its stage. For a release, these are the MMAs of the role, if any of them
+/// reads the channel.
 static void setCompletions(const ProtocolModel &model, ProtocolRole &role,
                            std::vector<Step> &steps, ArrayRef<Agent> writers) {
   for (Step &step : steps) {

@@ -179,8 +179,8 @@ FailureOr<bool> fa4::tile::scheduleToFit(KernelOp kernel,
         fitting = std::move(*trial);
       else if (!fastest)
         fastest = std::move(*trial);
-      // Parts of stored values save shared memory only, so they cannot help
-      // here.
+      // The choices that are left divide stored values. That saves only shared
+      // memory, so it cannot make a kernel fit into tensor memory.
       if (best || !fit.tensorMemory)
         break;
     }

@@ -145,9 +145,9 @@ private:
   /// Returns `exact` modulo 2^bits, as a signed or unsigned number.
   Polynomial getResidue(const Polynomial &exact, unsigned bits,
                         Atom::Kind kind);
-  /// Returns the polynomial that represents all polynomials equal to `a` modulo
-  /// 2^bits. Some equal ones are missed: where expanding residues gets large,
-  /// it stops.
+  /// Returns one polynomial for all polynomials that equal `a` modulo 2^bits.
+  /// Two that are equal may get different results if their residues expand to
+  /// large polynomials, because the expansion then stops.
   Polynomial reduce(const Polynomial &a, unsigned bits) const;
   Polynomial expandResidues(const Polynomial &a, unsigned bits) const;
 
