@@ -47,7 +47,8 @@ def run(program, tmp_path, *arguments, status=0, chip="sm_90a", **environment):
 
 
 def test_launch(tmp_path):
-    """Memory, a module, parameters by pointers and by a buffer, and the log."""
+    """A program allocates memory, loads a module, and launches a kernel with parameters by pointers and by a buffer.
+    Results and the log of launches must be right."""
     output, errors = run(
         """
         start()
@@ -76,7 +77,7 @@ def test_launch(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
 def test_a_program_in_c(tmp_path):
-    """Linked against the library, as nvcc links: no Python, no dlopen."""
+    """A program in C that is linked against the library, as nvcc links, runs without Python and without dlopen."""
     (tmp_path / "program.c").write_text(
         r"""
         #include <stdio.h>
@@ -161,15 +162,16 @@ RACE = """
 
 @pytest.mark.parametrize("settings, result", [({}, "LAUNCH_FAILED"), ({"check": 0}, "SUCCESS"), ({"allow": "race"}, "SUCCESS")])
 def test_checks(tmp_path, settings, result, monkeypatch):
-    """All threads write to one element: a race, which the checks find. They can be turned off, or this kind be allowed."""
+    """All threads write to one element: the checks must find the race, unless they are turned off or this kind of
+    finding is allowed."""
     monkeypatch.setenv("PTX", AXPY.read_text().replace("add.s64 %rd5, %rd2, %rd3", "mov.b64 %rd5, %rd2"))
     output, errors = run(RACE, tmp_path, **settings)
     assert output == f"CUDA_{'' if result == 'SUCCESS' else 'ERROR_'}{result}\n" and ("[race]" in errors) == (result != "SUCCESS")
 
 
 def test_kernel_of_fa4_compile(tmp_path, rng):
-    """Attention with tensor maps that cuTensorMapEncodeTiled makes, 200 KiB of dynamic shared memory and PDL: the same bits as
-    the manifest's run."""
+    """A kernel of attention, with tensor maps that cuTensorMapEncodeTiled makes, 200 KiB of dynamic shared memory and
+    PDL, gives the same bits as the manifest's run."""
     kernel = gpu.compile(gpu.Op(head_dim=64).mlir(), tmp_path / "kernel")
     described = json.loads(kernel.manifest.read_text())
     arrays = {n: rng.standard_normal((1, 128, 2, 64)).astype(gpu.DTYPES["bf16"]) for n in "qkv"}
@@ -252,7 +254,7 @@ def evaluate(launched, described, arrays, sizes):
 
 
 def test_bad_calls(tmp_path):
-    """Each returns what the driver would, and says why."""
+    """Each bad call returns the error that the driver would return, and a text says why."""
     output, errors = run(
         r"""
         assert fails("cuDeviceGet", byref(c_int()), 0) == "CUDA_ERROR_NOT_INITIALIZED"
@@ -338,7 +340,7 @@ def test_bad_settings(tmp_path, settings, message):
 
 
 def test_device(tmp_path):
-    """The facts of the chip that a program asks for most."""
+    """The library answers with the facts of the chip that programs ask for most."""
     output, _ = run(
         """
         start()
@@ -648,7 +650,8 @@ wait:
 
 @pytest.mark.skipif(not shutil.which("nm"), reason="needs nm")
 def test_nothing_but_the_api_is_exported():
-    """LLVM's and the C++ library's symbols in here must not meet those of a compiler in the same process."""
+    """The library exports only the API: LLVM's and the C++ library's symbols in it must not meet those of a compiler in
+    the same process."""
     listed = subprocess.run(["nm", "-D", "--defined-only", LIBRARY / "libcuda.so.1"], capture_output=True, text=True, check=True)
     names = [line.split()[-1] for line in listed.stdout.splitlines()]
     assert "cuInit" in names and "cuGraphCreate" in names and len(names) > 400

@@ -113,7 +113,8 @@ def test_what_a_capture_refuses(tmp_path):
 
 
 def test_nodes(tmp_path):
-    """A graph built node by node: order by edges, also by those added later; updates; a cycle."""
+    """A graph is built node by node. Its nodes must run in the order of its edges, also of edges that are added later;
+    nodes can be updated, and a cycle is refused."""
     _, errors = run(
         STREAMS
         + """

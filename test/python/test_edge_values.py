@@ -171,8 +171,8 @@ def attend_to(scores, dtype, rng):
 @pytest.mark.parametrize("size", [2.0**20, 2.0**24, 2.0**26, 0.75])
 @pytest.mark.parametrize("dtype", gpu.DTYPES)
 def test_large_scores(rng, dtype, size, sign):
-    """Scores of up to the limit, a few steps of f32 apart in three blocks: their
-    relative weights are right although no neighbour of f32 is between."""
+    """Scores of up to the limit, a few steps of f32 apart, lie in three blocks of keys. Their relative weights must be
+    right although f32 has no number between neighbours."""
     size = size * LIMIT[dtype] if size < 1 else size
     step = 2.0 ** (np.floor(np.log2(size)) - 23)
     scores = sign * size + step * rng.integers(0, 8, 300)
@@ -184,7 +184,7 @@ def test_large_scores(rng, dtype, size, sign):
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("dtype", gpu.DTYPES)
 def test_too_large_scores(rng, dtype, sign):
-    """Beyond the limit a row is NaN: neither 0, nor something finite."""
+    """A row with scores beyond the limit is NaN, neither 0 nor another finite number."""
     for size in (2 * LIMIT[dtype], 32 * LIMIT[dtype]):
         out, lse, _, _ = attend_to(np.full(200, sign * size), dtype, rng)
         assert np.isnan(out).all() and np.isnan(lse).all()
@@ -192,8 +192,8 @@ def test_too_large_scores(rng, dtype, sign):
 
 @pytest.mark.parametrize("dtype", gpu.DTYPES)
 def test_low_scores_in_some_blocks(rng, dtype):
-    """Blocks of keys with scores far below the limit, as additive masks make
-    them, beside others."""
+    """Some blocks of keys have scores far below the limit, as additive masks make them: the results must be right
+    beside them."""
     scores = rng.integers(-8, 8, 400).astype(np.float64)
     scores[100:300] = -16 * LIMIT[dtype]
     scores[390:] = -16 * LIMIT[dtype]
@@ -232,7 +232,8 @@ LOWEST = float(np.finfo(np.float32).min)
 
 @pytest.mark.parametrize("low, captured", [(-1e9, False), (-1e10, False), (-1e10, True), (-1e30, False), (-2e38, True), (LOWEST, False)])
 def test_hidden_rows(rng, low, captured):
-    """Rows that are hidden whole by a number are averages; all others, and the gradients of keys, are as without them."""
+    """A row that a low number hides as a whole is an average of the values. All other rows, and the gradients of keys,
+    are as without such rows."""
     spec, tensors = padded(low, captured), draw_padded(rng)
     given = {"low": np.float32(low)} if captured else {}
     dout = tensors.pop("dout")
@@ -258,7 +259,8 @@ def test_hidden_rows(rng, low, captured):
 
 @pytest.mark.parametrize("dtype", gpu.DTYPES)
 def test_rows_hidden_by_two_numbers(rng, dtype):
-    """The largest of very low scores has all of the weight, in whichever block of keys it is, and scores beside it none."""
+    """A row is hidden by two low numbers. The largest score must have all of the weight, in whichever block of keys it
+    is, and the scores beside it none."""
     where = fa4.math.where
     levels = {"score_mod": lambda s, b, h, i, j: where(j < 200, -1e30, where(j < 280, -1e10, -3e10)) + s}
     spec = fa4.sdpa("B Sq H 64", "B Sk H 64", lse=True, dtype=dtype, **levels)
@@ -276,9 +278,8 @@ def test_rows_hidden_by_two_numbers(rng, dtype):
 
 @pytest.mark.parametrize("dtype, threshold", [("f16", 15), ("f16", 0), ("bf16", 97), ("bf16", 18)])
 def test_rows_that_rise_by_the_threshold(rng, dtype, threshold):
-    """Each block's largest score is just below the threshold over the first one's
-    reference, or just above: probabilities of up to 2^threshold are summed. More
-    than 15 would be infinite in f16."""
+    """The largest score of each block is just below, or just above, the threshold over the first block's reference.
+    Sums of probabilities of up to 2^threshold must be right; a threshold above 15 would give infinity in f16."""
     for rise in (threshold, threshold + 1, 18):
         scores = rng.integers(-6, 1, 512).astype(np.float64)
         scores[[0, 128, 256]] += rise

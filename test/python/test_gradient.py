@@ -163,7 +163,8 @@ def test_no_local_memory(head_dim, mask, heads, tmp_path):
 @pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")
 @pytest.mark.parametrize("dims", [(128, 128), (128, 64), (96, 112), (192, 128)], ids=str)
 def test_no_local_memory_of_one_block(dims, tmp_path):
-    """Without a loop over queries, one role stores all three results."""
+    """With one block of queries there is no loop, and one role stores all three results: it must not use local
+    memory."""
     check_no_local_memory(Gradient(head_dim=dims[0], head_dim_v=dims[1], sizes=Sizes(1, 100, 200), static=ALL), tmp_path)
 
 
@@ -208,7 +209,7 @@ def test_another_mask_fails(mask, tmp_path):
 
 
 def test_manifest(tmp_path):
-    """One manifest has all launches in their order, and what only the kernels see."""
+    """One manifest has all launches of the gradient in their order, and the workspaces that only the kernels see."""
     launches = gpu.compile_launches(Gradient().mlir(), tmp_path)
     manifest = json.loads(launches.manifest.read_text())
     names = [f"gradient{part}_kernel" for part in ("_preprocess", "", "_postprocess")]
@@ -237,13 +238,14 @@ def test_random_gradient(number, tmp_path):
 
 
 def test_capture_at_a_kink(tmp_path):
-    """A score is so close to a kink that differences by the capture lie on both sides."""
+    """A score is so close to a kink that the differences by the capture lie on both sides: the check must allow for
+    it."""
     result = random_programs.run_number(0, 623, tmp_path, ptxas=False, gradient=True)
     assert not result.error
 
 
 def test_quick_grid():
-    """Any two values of two parameters are in a case."""
+    """The quick grid has, for any two parameters, each pair of their values in a case."""
     cases = gradient_grid.quick_cases()
     for one, other in (("form", "mask"), ("head_dim", "form"), ("heads", "pair"), ("layout", "schedule")):
         of_both = {(getattr(case, one), getattr(case, other)) for case in cases}
@@ -253,7 +255,8 @@ def test_quick_grid():
 
 
 def test_pairs_of_the_grid():
-    """All masks and forms, head dims that MMAs of pairs have, and schedules that fit the chip."""
+    """The grid of pairs has all masks and forms, the head dims that MMAs of pairs have, and the schedules that fit the
+    chip."""
     quick, full = (of(gradient_grid.PARAMETERS | gradient_grid.PAIRED, pairs=True) for of in (gradient_grid.quick_cases, gradient_grid.full_cases))
     assert set(quick) < set(full) and all("--pairs=on" in case.op.options for case in full)
     assert {(case.mask, case.deterministic) for case in quick} == set(itertools.product(gradient_grid.MASKS, (False, True)))
@@ -274,7 +277,7 @@ def test_pairs_of_the_grid():
     ("error: no such thing", True),
 ])  # fmt: skip
 def test_only_what_has_no_kernel_is_left_out(message, exists, monkeypatch):
-    """Any other message of the compiler is a failure of the grid."""
+    """The grid leaves out a case only if the compiler says that it has no kernel; any other message is a failure."""
     def refuse(*arguments):
         raise CompileError(message)
 
@@ -283,7 +286,7 @@ def test_only_what_has_no_kernel_is_left_out(message, exists, monkeypatch):
 
 
 def test_wide_of_the_grid():
-    """All masks and forms of head dims above 128."""
+    """The wide grid has all masks and forms with head dims above 128."""
     quick, full = (of(gradient_grid.PARAMETERS | gradient_grid.WIDE) for of in (gradient_grid.quick_cases, gradient_grid.full_cases))
     assert set(quick) < set(full) and {case.head_dim for case in quick} == set(gradient_grid.WIDE_HEAD_DIMS)
     assert all(max(case.gradient.head_dim, case.gradient.head_dim_v) > 128 for case in full)

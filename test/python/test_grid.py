@@ -173,7 +173,7 @@ def test_wide_are_of_both_head_dims():
 
 
 def test_schedules_differ_between_inputs():
-    """A form and size is simulated under 20 schedules, none twice."""
+    """A form and size is simulated under 20 schedules, and no schedule comes twice."""
     case = FULL[0]
     same = [grid.Case(**(vars(case) | {"inputs": inputs})) for inputs in grid.INPUTS]
     seeds = [s for c in same for s in range(c.seeds(4)[0], c.seeds(4)[1] + 1)]

@@ -46,8 +46,8 @@ def recorded(tmp_path_factory):
 
 
 def test_launches_are_in_order(recorded):
-    """Forward, preprocess, main, postprocess: in each step with one grid; without keys the second and the last one; none behind the one that was
-    refused."""
+    """Each step launches forward, preprocess, main and postprocess, in this order and with one grid. Without keys, only
+    the second and the last run. Nothing runs behind a launch that was refused."""
     launches = [json.loads(line) for line in (recorded / "log").read_text().splitlines()]
     names = ["training_step_kernel", "training_step_preprocess_kernel", "training_step_kernel_0", "training_step_postprocess_kernel"]
     assert [launch["kernel"] for launch in launches] == names * 2 + names[1::2] + names

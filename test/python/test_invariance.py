@@ -58,7 +58,8 @@ def test_forward_rows_do_not_depend_on_schedule_or_batch(rng, name):
 
 @pytest.mark.parametrize("name", ["full", "causal", "window"])
 def test_forward_rows_do_not_depend_on_the_chunk(rng, name):
-    """Prefill in chunks: queries from `begin` to `end`, of keys as many as the mask needs for its alignment."""
+    """Prefill in chunks: the queries from `begin` to `end`, with as many keys as the alignment of the mask needs, must
+    have the same bits as in one call."""
     call, kernel = draw(rng), compile(FORMS[name], "static")
     first = kernel.simulate(**call)
     # A window to the right sees keys behind a chunk's own, but for the last chunk.

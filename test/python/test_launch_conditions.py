@@ -154,7 +154,7 @@ def test_python_says_the_same(kernels):
 
 
 def test_static_sizes_have_no_conditions(tmp_path):
-    """All was checked by the compiler; only the number of SMs is left."""
+    """Static sizes leave no condition but the number of SMs, because the compiler has checked the others."""
     text = gpu.Op(head_dim=64).mlir().replace("?x?x?", "2x256x2")
     text = text.replace("memref<2x256x2xf32>", "memref<2x2x256xf32>")
     manifest = json.loads(gpu.compile(text, tmp_path / "out").manifest.read_text())
@@ -162,7 +162,7 @@ def test_static_sizes_have_no_conditions(tmp_path):
 
 
 def test_misaligned_address(kernels, tmp_path):
-    """A tensor that the copy engine reads begins at a multiple of 16 bytes."""
+    """A tensor that the copy engine reads must begin at a multiple of 16 bytes; another address is refused."""
     manifest = json.loads(kernels["plain"].manifest.read_text())
     manifest["ptx"] = str(kernels["plain"].ptx)
     assert {n: t.get("alignment") for n, t in manifest["tensors"].items()} == dict(q=16, k=16, v=16, out=16, lse=None)
@@ -201,7 +201,8 @@ def at(kernel, folder, addresses):
     ],
 )
 def test_outputs_have_memory_of_their_own(kernels, tmp_path, addresses, names):
-    """Views of one array may be inputs, but not outputs: another CTA still reads what this one writes."""
+    """An output that shares memory with another tensor is refused, because another CTA may still read what this one
+    writes. Inputs may share memory."""
     done = at(kernels["plain"], tmp_path, addresses)
     sentence = f"tensor '{names[0]}' shares memory with '{names[1]}', but is written and must be memory of its own"
     assert done.returncode == 2 and sentence in done.stderr and len(done.stderr.splitlines()) == 1

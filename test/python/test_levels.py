@@ -94,8 +94,8 @@ ASSEMBLY = (ROOT / "docs" / "fa4-compile.md").read_text()
 
 @pytest.mark.parametrize("name, chip", in_docs())
 def test_matrix_is_kept(name, chip, tmp_path):
-    """A row that says yes becomes PTX for the chip, any other an error on the op
-    that is the reason. Inline assembly is what the documentation lists."""
+    """A row of the support matrix that says yes becomes PTX for the chip; any other becomes an error on the op that is
+    the reason. The PTX has only the inline assembly that the documentation lists."""
     matrix, ops = support()
     reason = matrix[name, chip]
     out = tmp_path / "out"
@@ -186,7 +186,7 @@ def test_pass_by_pass(op, folder):
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.xdist_group("levels")
 def test_levels_are_passes(op, folder):
-    """Each level's own passes, by name, on the file before it."""
+    """fa4-opt with the passes of a level, by name, turns the file of the level before into the file of this level."""
     files = artefacts(op, folder)
     before = OPS[op]
     for level in gpu.levels():

@@ -238,7 +238,7 @@ def sdpa(q="bf16", out="bf16", lse="f32", sinks="f32", seqlens="i32"):
 
 
 def test_sdpa():
-    """The types that the page lists of attention's operands and results."""
+    """Attention's operands and results take the types that the page lists, and no others."""
     inputs = {"f16", "bf16", "f8E4M3FN", "f8E5M2", "f32"}
     rows = tables("attn.sdpa")
     assert rows["sinks"][1] == "f32, bf16 or f16"

@@ -94,7 +94,7 @@ def files(tmp_path_factory):
 
 
 def test_options_of_passes(files):
-    """Each runs on the IR of the level in front of the pass."""
+    """Each option of a pass is tried on the IR of the level in front of the pass."""
     options = pass_options()
     assert len(options) > 20 and {kind for _, _, kind in options} <= set(REFUSED)
     levels = gpu.levels()

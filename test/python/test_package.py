@@ -249,7 +249,7 @@ def test_conditions_that_are_known_are_no_operations():
 
 
 def test_threads_trace_at_the_same_time():
-    """Each gets the operations of its own function, rows among them."""
+    """Threads trace functions at the same time: each must get the operations of its own function, rows among them."""
 
     def score_mod(number):
         return lambda s, b, h, i, j, rates: s * number + (rates[h] * rates[0]).sum()
@@ -302,7 +302,8 @@ def test_traced_scores_are_those_of_the_function(rng, name):
 
 @pytest.mark.parametrize("path", ["", os.pathsep, f"{os.pathsep}/nonexistent"])
 def test_tools_are_not_those_of_the_folder_one_stands_in(tmp_path, monkeypatch, path):
-    """Neither as an empty entry of PATH nor in an environment that is there."""
+    """Tools are not looked for in the current folder: neither for an empty entry of PATH nor in an environment that
+    lies there."""
     for place in (tmp_path / "ptxas", tmp_path / ".venv" / "lib" / "python3.12" / "site-packages" / "nvidia" / "cu13" / "bin" / "ptxas"):
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text("#!/bin/sh\n")
@@ -337,8 +338,8 @@ def test_useful_work_is_that_of_visible_pairs(mask, sizes):
 
 
 def test_useful_work_asks_a_mask_mod(monkeypatch):
-    """A mask by the attribute and by a mask_mod is the same work; what depends on sequence and head is counted in each;
-    captures are read where a call has them."""
+    """A mask has the same useful work by the attribute and by a mask_mod. A mask that depends on sequence and head is
+    counted in each, and captures are read where a call has them."""
     shapes = {"q": "B Sq 4 64", "k": "B Sk 2 64", "v": "B Sk 2 32"}
     sizes = {"B": 3, "Hq": 4, "Sq": 200, "Sk": 200}
     causal = fa4.sdpa(**shapes, mask_mod=lambda b, h, i, j: i >= j)
@@ -371,7 +372,8 @@ def test_one_query_is_no_tile_of_useful_work():
 
 
 def test_forward_and_gradient(rng):
-    """A layout, a mask_mod, captures of both types, grouped heads; and the gradient of the same spec."""
+    """A spec with a layout, a mask_mod, captures of both types and grouped heads gives the right results, and so does
+    its gradient."""
     spec = spec_of(
         mask=fa4.Mask(right=0), score_mod=lambda s, b, h, i, j, cap: cap * M.tanh(s / cap),
         mask_mod=lambda b, h, i, j, block: i // block == j // block, captures={"cap": "f32", "block": "i32"}, lse=True,
@@ -582,7 +584,8 @@ def test_entries_make_place_that_were_not_used_for_the_longest_time(monkeypatch)
 
 @own_cache
 def test_processes_make_place_at_the_same_time(monkeypatch):
-    """Each stores and loads its own and common entries under a limit that a few of them reach."""
+    """Processes store and load entries of their own and common ones at the same time, under a limit that a few entries
+    reach."""
     monkeypatch.setenv("FA4_CACHE_SIZE", "300KB")
     code = (
         "import sys, warnings; warnings.simplefilter('error'); from fa4 import cache\n"

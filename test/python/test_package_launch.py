@@ -60,7 +60,7 @@ def run(program, tmp_path, chip="sm_100a", log=None):
 
 
 def test_launches_on_tensors_of_a_device(tmp_path):
-    """A launch, the same arguments again, other arguments, a prepared call; the results are those of the reference."""
+    """A launch, one with the same arguments, one with others, and a prepared call give the results of the reference."""
     run(
         """
         from types import SimpleNamespace
@@ -123,7 +123,8 @@ def test_strides_of_a_launch_are_the_tensors(tmp_path):
 
 
 def test_pairs_of_ctas_are_launched_as_clusters(tmp_path):
-    """Kernels of pairs have clusters of two, with a work tile for each CTA or with requests for more, and odd numbers of blocks."""
+    """Kernels of pairs are launched in clusters of two: with a work tile for each CTA, with requests for more, and with
+    odd numbers of blocks."""
     log = tmp_path / "launches.jsonl"
     program = f"""
         Tensor = device()

@@ -94,7 +94,8 @@ def run_on_cpu(spec, call, **outputs):
 
 
 def test_packed_sequences_sinks_and_captured_tensors(rng):
-    """All at once, with lengths of 10, 0 and 20 queries, forward and gradient."""
+    """Packed sequences of 10, 0 and 20 queries, with sinks and captured tensors at once, are right, forward and
+    gradient."""
     spec = fa4.sdpa(
         q="Tq 4 32", k="Tk 2 32", layout="thd", lse=True, mask="causal", sinks=True,
         score_mod=lambda s, b, h, i, j, bias, factor: s + bias[h, j] * factor,
@@ -172,7 +173,7 @@ def test_slopes_have_kernels(rng):
 ])  # fmt: skip
 @pytest.mark.parametrize("of_gradient", [False, True])
 def test_a_mask_mod_is_the_kernel_of_its_mask(mask, mod, of_gradient):
-    """Whatever was run before: blocks of keys are skipped by both."""
+    """A mask_mod makes the same kernel as its mask, whatever was run before: both skip blocks of keys."""
     def ptx(**form):
         spec = fa4.sdpa(q="B S 2 64", k="B S 2 64", name="f", **form)
         return fa4.compile(spec.backward() if of_gradient else spec, verify=False).modules

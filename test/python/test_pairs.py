@@ -82,6 +82,7 @@ def test_ir_of_tile_programs_above_is_the_same(file, tmp_path):
 @pytest.mark.turns(12)
 @pytest.mark.parametrize("name", forms.CASES)
 def test_form_on_pairs(name, tmp_path):
-    """As test_kernel_forms.test_form, on pairs: an odd number of work tiles unless the form has a length of its own."""
+    """A form on pairs is right, as test_kernel_forms.test_form checks it. The number of work tiles is odd unless the
+    form has a length of its own."""
     given = {"sizes": Sizes(1, 520, 150, 1, 2)} | forms.CASES[name]
     run(paired(Program(**given)), tmp_path / "kernel", seeds=(0, 1))
