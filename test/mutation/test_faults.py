@@ -99,8 +99,8 @@ $L__BB0_1:
 
 
 def test_turns():
-    """A wait for a turn is left out with its loop, so that it reads once; turns, reductions and the wait for the
-    launch in front are synchronisation as any other."""
+    """The deletion of a wait for a turn deletes its loop, too, so that the wait reads once. Turns, reductions and the
+    wait for the launch in front have faults like any other synchronisation."""
     units = {unit.line: unit for unit in faults.units_of(TURNS)}
     assert sorted(units) == [1, 3, 6, 7, 8, 9] and (units[3].first, units[3].last) == (2, 5)
     assert {fault.line for fault in of("delete", lines=TURNS)} == {1, 3, 6, 7, 8, 9}
@@ -463,7 +463,8 @@ def test_operations_in_ptx():
 
 
 def test_text_that_ptxas_does_not_take(tmp_path, capsys):
-    """bench/sim-faults judges such a kernel by the simulator alone, and says so once."""
+    """bench/sim-faults is given a text that ptxas does not take: it must judge the kernel by the simulator alone, and
+    say so once."""
     loader = importlib.machinery.SourceFileLoader("sim_faults", str(ROOT / "bench" / "sim-faults"))
     sim_faults = importlib.util.module_from_spec(importlib.util.spec_from_loader("sim_faults", loader))
     loader.exec_module(sim_faults)

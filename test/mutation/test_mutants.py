@@ -167,7 +167,8 @@ def a_wait(label, address, more=""):
 
 
 def test_a_fence_of_who_hands_on_shared_memory():
-    """The first mbarrier hands on shared memory, and is proven to need no order of tensor memory; the second one hands that on."""
+    """Two mbarriers follow a fence. The first hands on shared memory and is proven to need no order of tensor memory,
+    so the fence's deletion is explained there; the second hands on tensor memory."""
     before, after = "tcgen05.fence::before_thread_sync;\n", "tcgen05.fence::after_thread_sync;\n"
     shared, tensor = (f"mbarrier.arrive.shared.b64 %rd1, [memory+{place}];\n" for place in (64, 72))
     wait_shared, wait_tensor = a_wait(1, "memory+64"), a_wait(2, "memory+72")
@@ -233,7 +234,8 @@ def test_a_wait_for_the_next_value(what, changes):
 
 
 def test_waits_are_in_the_order_of_the_program(tmp_path):
-    """A wait behind a loop is a step of an outer block, whose number is less, but comes later."""
+    """Waits are numbered in the order of the program: a wait behind a loop comes after those in it, although it is a
+    step of an outer block with a smaller number."""
     file = tmp_path / "kernel.mlir"
     file.write_text(
         '  tile.kernel @kernel() {\n    %q = tile.channel "q" smem stages(2) offset(0) full(0) arrivals(1) empty(2) arrivals(1) : <vector<128xf32>>\n'

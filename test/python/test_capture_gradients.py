@@ -116,8 +116,8 @@ class Capped:
 
 
 def test_either_side_of_a_kink():
-    """A score as close to a kink as rounding errors are large may be on either side, and the gradient is in doubt by what it
-    contributes."""
+    """A score within rounding errors of a kink may be on either side of it. The gradient may then be off by this
+    score's contribution, and by no more."""
     capped = Capped()
     part = capped.parts()[capped.at]
     np.testing.assert_allclose(capped.said.capture_doubts[0], [abs(part)], rtol=1e-9)

@@ -253,7 +253,7 @@ def test_error_in_file_names_the_file(tmp_path):
 
 
 def test_not_lowered():
-    """Without a pipeline, the next tool says what it cannot read."""
+    """If no pipeline lowers the function, the next tool says what it cannot read."""
     with pytest.raises(cpu.CompileError, match="mlir-translate.*: .*func"):
         cpu.compile("func.func @f() { return }", options=[])
 

@@ -82,7 +82,8 @@ def test_example(capsys, folder):
 
 @needs_tools
 def test_training_step(capsys, folder):
-    """One manifest of four launches, whose results all are held to the reference."""
+    """A training step has one manifest of four launches: the demo must compare all of its results with the
+    reference."""
     assert run(STEP, "--sizes", "B=2,Sq=9,Sk=12") == 0
     _, decided, simulated, on_cpu = sections(capsys.readouterr().out)
     assert "launches of training_step.json, in order:" in decided

@@ -440,7 +440,7 @@ def test_the_runtime_under_cute_dsl(tmp_path):
 
 
 def test_globals_keep_their_values(tmp_path):
-    """A variable of the module is one memory for all of its launches, and for the host."""
+    """A variable of a module has one memory, which all launches of the module and the host share."""
     run(
         """
         start()
@@ -461,7 +461,7 @@ def test_globals_keep_their_values(tmp_path):
 
 
 def test_machine_code_with_its_ptx_beside(tmp_path):
-    """The newest PTX below the folders that has the entry stands for a cubin."""
+    """A cubin is loaded: the newest PTX below the folders that has its entry must run in its place."""
     folder = tmp_path / "dumps" / "deep"
     folder.mkdir(parents=True)
     (folder / "axpy.ptx").write_text(AXPY.read_text() + "\0")
@@ -481,7 +481,7 @@ def test_machine_code_with_its_ptx_beside(tmp_path):
 
 
 def test_kernels_that_a_cubin_names(tmp_path):
-    """Programs that list a library's kernels get those of a cubin, as far as their PTX is there."""
+    """A program that lists the kernels of a library gets those of a cubin whose PTX is there."""
     names = ["", ".shstrtab", ".text.axpy", ".nv.constant0.axpy", ".nv.constant0.gone", ".nv.info.axpy"]
     strings = b"".join(n.encode() + b"\0" for n in names)
     headers = b""

@@ -81,7 +81,7 @@ def test_interpreter_agrees_on_the_gradient(gradient, level):
 @pytest.mark.parametrize("level", ["assign-work", "warp-specialize", "unroll"])
 @pytest.mark.parametrize("name", ["schedule-static", "schedule-clc", "gemm-static"])
 def test_interpreter_agrees_on_several_tiles(folder, name, level):
-    """One CTA of the interpreter has all work tiles; in the simulator they are shared."""
+    """The interpreter, whose one CTA has all work tiles, agrees with the simulator, where CTAs share them."""
     kernel = suite.make_kernel(name, folder)
     suite.simulate(compiled_of(kernel), kernel, kernel.calls()[0], module_of(kernel, level), ordered=True)
 

@@ -132,7 +132,8 @@ def test_program(name, tmp_path):
 
 
 def test_second_loop_goes_on(tmp_path):
-    """The first loop has one pass, so that there is something to add to; the second may have none."""
+    """A second loop adds to the result of a first, which makes one pass. The sum must be right even if the second loop
+    makes none."""
     done = compile_kernel(make(loop("p", "c1") + loop("q", "m", "p"), "q"), tmp_path)
     assert done.returncode == 0, done.stderr
     for m in (0, 1, 3):

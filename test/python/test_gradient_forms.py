@@ -13,7 +13,8 @@ from fa4_bench.gradient_grid import MASKS
 
 
 def test_forms():
-    """Each pair of head dims, each mask with each head dim and order of sums, and all else with each head dim."""
+    """The forms have each pair of head dims, each mask with each head dim and order of sums, and every other option
+    with each head dim."""
     forms = gradient_forms.forms()
     dims = gradient_forms.HEAD_DIMS
     assert {(form.head_dim, form.head_dim_v) for form in forms.values()} == {*itertools.product(dims, dims), *head_dims.GRADIENTS}

@@ -63,7 +63,7 @@ def test_all_shapes_are_there():
 
 @pytest.mark.skipif(not shutil.which("ptxas"), reason="needs ptxas")
 def test_the_assembler_takes_them(tmp_path):
-    """One case of each type and each other case is valid PTX."""
+    """The assembler takes the PTX of one case of each type, and of each other case."""
     group = [wgmma.Product(*types, 24, bool(i % 2)).case() for i, types in enumerate(wgmma.TYPES)]
     for c in [*group, *matrix.cases(), *cluster.cases()]:
         (tmp_path / "k.ptx").write_text(c.ptx)

@@ -93,7 +93,7 @@ EMPTY = [dict(Sk=0), dict(Sq=0), dict(B=0), dict(B=0, Sq=0, Sk=0), dict(Hq=0), d
 @pytest.mark.parametrize("change", EMPTY, ids=str)
 @pytest.mark.parametrize("name", ["plain", "grid", "strided"])
 def test_nothing_is_launched_on_sizes_of_0(kernels, name, change, check, tmp_path):
-    """Rows that see no key are zeros, and the logarithm of their empty sum is -inf."""
+    """A call without keys runs no kernel: its rows are zeros, and the logarithm of their empty sum is -inf."""
     sizes = SIZES | (STRIDES if name == "strided" else {}) | change
     outputs = [f"out={tmp_path / 'out.npy'}", f"lse={tmp_path / 'lse.npy'}"]
     command = [gpu.find_tool("fa4-sim"), kernels[name].manifest, "--random", *check, *(f"{n}={v}" for n, v in sizes.items()), *outputs]
@@ -215,8 +215,8 @@ def test_neighbours_and_overlapping_inputs_run(kernels, tmp_path):
 
 @pytest.mark.parametrize("address, status", [("0x700000000100", 0), ("0x7000000000f8", 2)])
 def test_interleaved_views(kernels, tmp_path, address, status):
-    """The range of q's addresses holds that of the LSE, but the LSE lies between two rows of q, which are 384
-    bytes apart and 256 bytes long; or it begins 8 bytes before the gap."""
+    """The LSE lies between two rows of q, which are 384 bytes apart and 256 bytes long: this call is right. If the LSE
+    begins 8 bytes before the gap, the call is refused."""
     manifest = json.loads(kernels["strided"].manifest.read_text())
     manifest["ptx"] = str(kernels["strided"].ptx)
     manifest["tensors"]["q"]["address"] = "0x700000000000"

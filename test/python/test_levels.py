@@ -172,8 +172,7 @@ def test_every_level_goes_on_to_the_same_ptx(op, folder):
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.xdist_group("levels")
 def test_pass_by_pass(op, folder):
-    """fa4-opt, one level a process, prints what fa4-compile writes, and ends in
-    the same PTX."""
+    """fa4-opt, run once for each level, prints the files that fa4-compile writes, and ends in the same PTX."""
     files = artefacts(op, folder)
     text, start = OPS[op], ""
     for level in gpu.levels():

@@ -227,7 +227,7 @@ needs_simulator = pytest.mark.skipif(not gpu.has_tools("fa4-compile", "fa4-sim")
 
 @needs_simulator
 def test_kernels_have_the_order(tmp_path):
-    """A launch of the first CTAs alone writes the first work tiles."""
+    """A launch of only the first CTAs writes the work tiles that come first in the order."""
     case = SmallSections("lpt", tmp_path)
     whole = case.simulate(seeds=(0, 1))
     case.compare(whole)

@@ -289,7 +289,7 @@ def some_value(type):
 
 @pytest.mark.parametrize("op", ["tile.commit", "tile.wait"])
 def test_values_of_channels(op):
-    """A value of a channel has the type of the channel."""
+    """The value of a channel must have the channel's type; any other type is refused."""
     (cells,) = [cells for name, cells in tables(op).items() if name == "value"]
     assert cells == ("that of the channel, a scalar or of rank 1 or 2", "that of the channel: float or signless integer")
     # The type of a channel lists its scalars.
@@ -359,7 +359,8 @@ def test_rows_of_tensors():
 
 @pytest.mark.parametrize("op", ["tile.read", "tile.write"])
 def test_parts_of_lanes(op):
-    """A lane has columns of its row of a channel of matrices, and its element of one of row values."""
+    """A lane accesses columns of its row in a channel of matrices, and its own element in a channel of row values; any
+    other type is refused."""
     shape, element = tables(op)["value"]
     assert shape == "vector of rank 1, or a scalar; always a scalar of a channel of row values"
     assert element == "that of the channel; as a scalar f32, i32, f16 or bf16"

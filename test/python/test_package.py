@@ -317,7 +317,7 @@ def test_tools_are_not_those_of_the_folder_one_stands_in(tmp_path, monkeypatch, 
 
 
 def test_package_imports_no_scaffolding():
-    """What users import stands alone: no module of fa4 imports what only tests or benchmarks share."""
+    """The modules of fa4 import nothing that only tests or benchmarks share."""
     for path in PACKAGE.rglob("*.py"):
         assert not re.search(r"^\s*(from|import) fa4_(testing|bench)\b", path.read_text(), re.MULTILINE), path
 
@@ -432,7 +432,7 @@ def test_kernels_of_mlir_text(rng):
 
 
 def test_findings_are_errors(rng):
-    """A kernel without its fences is found by the checks."""
+    """A kernel without its fences is given: the checks must find it, and the package raise an error."""
     made = fa4.compile(spec_of(), verify=False)
     lines = [line for line in made.ptx.splitlines() if "fence.proxy.async" not in line and "fence::" not in line]
     made.modules[next(iter(made.modules))] = "\n".join(lines)

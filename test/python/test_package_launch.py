@@ -84,7 +84,8 @@ def test_launches_on_tensors_of_a_device(tmp_path):
 
 
 def test_strides_of_a_launch_are_the_tensors(tmp_path):
-    """Each memory is read as another view of it: heads in front of tokens, one head for all, one token in front of another's batch."""
+    """Each tensor of a launch is a view with strides of its own: heads in front of tokens, one head for all, or one
+    token in front of another's batch. The launch must use these strides."""
     output = run(
         """
         Tensor = device()

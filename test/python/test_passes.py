@@ -32,7 +32,7 @@ def test_kernel(name, tmp_path):
 
 
 def test_command(capsys):
-    """Each kernel goes to another process by its name."""
+    """bench/passes gives each kernel to another process by its name."""
     assert passes.main(["--kernel", "^late-uses$", "--no-table", "--random", "1", "--jobs", "1"]) == 0
     assert "1 trials of 1 kernels, 1 of them at several levels" in capsys.readouterr().out
 

@@ -94,7 +94,8 @@ def test_no_local_memory_with_wide_heads(op, chip, tmp_path):
 @pytest.mark.skipif(not COMPILER, reason="needs fa4-compile")
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in tile_programs()])
 def test_no_local_memory_of_tile_programs(program, tmp_path):
-    """Of the gradient, too, whose lanes hold the probabilities while they work on another tile."""
+    """Tile programs use no local memory. Nor does the program of the gradient, whose lanes hold the probabilities while
+    they work on another tile."""
     options = [f"--from={program.start}", "--verify-ptx=false", *program.options]
     kernel = gpu.compile(program.text, tmp_path / "kernel", program.chip, options=options)
     said = gpu.assemble(kernel.ptx, program.chip)

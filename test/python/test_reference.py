@@ -349,7 +349,8 @@ def test_bad_forms():
 
 
 def test_region_is_called_with_blocks(monkeypatch):
-    """A region's intermediate values are never there for all scores at once; blocks change no bit."""
+    """A region is called with blocks of scores, so that its intermediate values are never there for all scores at once.
+    Blocks must change no bit of the results."""
     rng = np.random.default_rng(3)
     q, k, v, dout = (rng.standard_normal((1, n, 2, 16)) for n in (130, 70, 70, 130))
     seen = []

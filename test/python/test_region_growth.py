@@ -45,8 +45,8 @@ def test_kernel(shape):
 
 
 def test_doublings_behind_a_product():
-    """Lanes work on the product a few columns at a time, so that its release waits for the last
-    of these operations. A chain of n doublings has 2^n paths, of which each was followed."""
+    """A chain of doublings stands behind the MMA's result. Lanes work on the result a few columns at a time, so its
+    release waits for the end of the chain: the analysis must not follow each of the chain's 2^n paths."""
     text = (gpu.ROOT / "test/Pipelines/gemm.mlir").read_text()
     tile = "vector<256x128xf32>"
     chain = "".join(f"  %d{i + 1} = arith.addf %d{i}, %d{i} : {tile}\n" for i in range(60))
@@ -58,8 +58,8 @@ def test_doublings_behind_a_product():
 
 
 def test_selections_of_a_long_chain():
-    """Integers of two columns are no vectors of LLVM, whose instruction selection takes
-    quadratic time for a chain of these: `bench/compile-time --regions` measures that."""
+    """A long chain of integers compiles in time. LLVM's instruction selection takes quadratic time for a chain of
+    vectors of two integers, so there must be none: `bench/compile-time --regions` measures that."""
     text = region_growth.make("mask-selections", 60)
     ir = run(gpu.find_tool("fa4-compile"), "-", "--emit=nvvm", "-o", "-", text=text)
     assert "llvm.func" in ir and "vector<2xf32>" in ir
@@ -75,7 +75,7 @@ def test_cpu(shape):
 
 
 def test_gradient_on_cpu():
-    """The derivative of a chain of products is as long as the chain."""
+    """The derivative of a chain of products on the CPU path is only as long as the chain."""
     tensor = "tensor<1x2x64x64xbf16>"
     lse = "tensor<1x2x64xf32>"
     body = "\n".join(region_growth.score_squares(60))
@@ -170,7 +170,8 @@ def test_copies(shape, gradient):
 
 
 def test_numbers_of_long_bodies(rng):
-    """A loop with a long body is not split by masks: keys behind the last one and behind the diagonal are hidden in one loop."""
+    """A loop with a long body is not split by masks: one loop hides the keys behind the last one and behind the
+    diagonal, and its results are right."""
     def wiggle(s, b, h, q, k):
         for i in range(160):
             s = s + 0.01 * (i % 7 - 3)
@@ -188,7 +189,7 @@ def test_numbers_of_long_bodies(rng):
 
 
 def test_numbers_of_many_tanh(rng):
-    """Beyond 4096 of them, each is a block of instructions."""
+    """With more than 4096 tanh, each is a block of instructions, and the results are right."""
     def squash(s, b, h, q, k):
         for _ in range(40):
             s = 1.1 * fa4.math.tanh(1.3 * s)

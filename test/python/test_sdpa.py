@@ -272,7 +272,7 @@ def test_fully_masked_rows(form, rng):
 
 @pytest.mark.parametrize("form", [find("sinks")])
 def test_sink_of_fully_masked_row(form, rng):
-    """lse is the sink; the sink's gradient is dlse, of which there is none."""
+    """In a row without keys, lse is the sink, and the sink's gradient is dlse, which this call does not have."""
     sizes = form.sizes[2]
     x = form.draw(rng, sizes)
     hidden = slice(0, sizes.sq - sizes.sk)

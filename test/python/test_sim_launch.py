@@ -107,7 +107,7 @@ def test_vector_add(xyz):
 
 
 def test_time(xyz):
-    """The clock's answer; results come with it unless nothing but the time is asked for."""
+    """fa4.sim.launch returns the clock's time, and the results with it unless only the time is asked for."""
     x, y, z = xyz
     result = add(x, y, z, 1, 80, time=True)
     np.testing.assert_array_equal(z, x + y)
@@ -131,7 +131,8 @@ def test_a_path_is_as_good_as_text(xyz, tmp_path):
 
 
 def test_arrays_that_share_memory(rng):
-    """q, k, v are columns of one array: the kernel sees one memory, and what lies beside an array stays as it was."""
+    """q, k and v are columns of one array: the kernel must see one memory, and elements beside the results must
+    stay."""
     whole = rng.standard_normal((3, 64)).astype(np.float32)
     before = whole.copy()
     add(whole[0], whole[1, ::-1][::-1], whole[2, :48], 2.0, 48)

@@ -142,7 +142,8 @@ def test_numbers_from_memory(program, tmp_path):
 
 @pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
 def test_rows_of_the_next_sequence(tmp_path):
-    """A store without `to` overwrites the rows of the next sequence."""
+    """The `to` of stores is taken out, so that a store overwrites the rows of the next sequence: the check must find
+    that."""
     program = tile_programs.varlen("varlen", ((100, 130), (60, 70)))
     text = re.sub(r" to\(%\w+\)", "", program.text)
     assert text != program.text

@@ -62,7 +62,8 @@ def test_page_is_what_was_recorded():
 
 
 def test_bars():
-    """Errors are relative to the measurement, the worst one counts, and so does the order of kernels."""
+    """Errors are relative to the measurement. The worst one is compared with its bar, and so is the order of the
+    kernels."""
     assert model.judge([(100, 110), (200, 180), (300, 300)]) == pytest.approx((0.2 / 3, 0.1, 1.0))
     mean, worst, correlation = model.judge([(100, 130), (110, 120), (120, 100)])
     assert (round(mean, 3), round(worst, 3), round(correlation, 3)) == (0.186, 0.3, -1.0)
@@ -137,7 +138,8 @@ class CountingDriver:
 
 
 def test_replay(tmp_path):
-    """Addresses of the record become those of buffers, also inside of structures; what stands around launches does not count."""
+    """A record is replayed: its addresses become those of buffers, also inside of structures, and only the launches
+    count."""
     record = {"kernel": "main", "ptx": "launch-0.ptx", "grid": [40, 2, 1], "block": [128, 1, 1], "cluster": [1, 1, 1], "dynamic_smem": 1024,
               "params": [{"bytes": struct.pack("<IQ", 7, 0x700100000040).hex()}, {"bytes": "2a000000"}],
               "tensors": {"q": {"dtype": "bf16", "shape": [4, 8], "strides": [8, 1], "address": "0x700000000000"},

@@ -98,7 +98,8 @@ ret;
 
 @pytest.mark.skipif(not gpu.find_ptxas() or not gpu.find_cuda_tool("nvdisasm"), reason="needs ptxas and nvdisasm")
 def test_spilled_registers_cost_time(tmp_path):
-    """By machine code, whose local memory the PTX does not show."""
+    """A kernel that spills registers takes longer. The clock must read that from machine code, because the PTX does not
+    show local memory."""
     clocks = []
     for registers in (128, 40):
         (tmp_path / "k.ptx").write_text(spilling_ptx(registers))

@@ -92,7 +92,8 @@ def test_the_command_line_says_what_is_wrong(tmp_path, capsys):
 
 @pytest.mark.skipif(not tools.has_tools("fa4-compile", "fa4-sim"), reason="needs fa4-compile and fa4-sim")
 def test_the_forward_kernel(tmp_path):
-    """Its critical path: the products of a tile, its softmax, and who hands over between them."""
+    """The picture of the forward kernel shows its critical path: the products of a tile, its softmax, and the roles
+    that hand over between them."""
     trace, time = picture.record(128, "causal", 2048, tmp_path, ["--costs=forms"])
     path = time["critical_path"]
     assert sum(step["cycles"] for step in path["steps"]) == pytest.approx(path["period"])

@@ -75,7 +75,8 @@ def test_flex_attention_with_functions_of_torch():
 
 @pytest.mark.parametrize("check", ["test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_static", "test_aot_dispatch_dynamic"])
 def test_operator_is_well_formed(check):
-    """Schema, fake tensors, autograd and sizes that vary, as torch checks them, with strides of a transposed view."""
+    """The operator passes torch's own checks: schema, fake tensors, autograd and dynamic sizes, with the strides of a
+    transposed view."""
     spec = fa4.sdpa(q="B S H 32", k="B S H 32", mask="causal", lse=True)
     q, k, v = (draw(1, 1, 32, 32).detach().transpose(1, 2).requires_grad_() for _ in range(3))
     arguments = (q, k, v, [], [], "bshd", "", spec.text, spec.backward().text)

@@ -26,7 +26,8 @@ HERE = Path(__file__).parent
 
 
 def test_a_users_program_on_the_stand_in_driver(tmp_path):
-    """Every check passes, and its kernels went to the driver, with no finding."""
+    """A user's program runs on the stand-in driver: every check passes, all kernels go to the driver, and there is no
+    finding."""
     import torch_checks
 
     log, checks = tmp_path / "launches.jsonl", [*torch_checks.ANYWHERE, *torch_checks.ON_CUDA]

@@ -61,7 +61,7 @@ def test_check(monkeypatch, tmp_path, capsys):
 
 
 def test_published():
-    """As measured nothing is missed; 20% more time misses the run and all ratios of the launch."""
+    """The times as measured miss no bar. With 20% more time, the run and all ratios of the launch miss theirs."""
     cycles = {run.launched.name: run.seconds * run.ghz * 1e9 for run in published.FIXED}
     for each in published.RATIOS:
         lower = cycles.setdefault(each.lower.name, 1e6)
@@ -83,7 +83,7 @@ def test_no_such_shape(tmp_path, capsys):
 
 @pytest.mark.skipif(not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-compile and fa4-sim")
 def test_ours():
-    """More work takes longer, and units are busy for a part of it."""
+    """A kernel of ours runs under the clock: more work takes longer, and each unit is busy for a part of the time."""
     short, long = (versus.time_ours(replace(CAUSAL, length=length)) for length in (512, 1024))
     assert 0 < short.cycles < long.cycles and short.tflops < long.tflops
     assert 0 < long.tensor < long.busy <= 1

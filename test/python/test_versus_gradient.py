@@ -35,7 +35,7 @@ def test_shapes():
 
 
 def test_times_of_all_launches():
-    """The sum counts all launches; units are those of the longest."""
+    """The time of a gradient is the sum over its launches; the busy units are those of the longest launch."""
     units = {"tensor cores": {"share": 0.3, "steady": 0.4}, "shared memory": {"share": 0.9}}
     small = {"cycles": 100.2, "seconds": 1e-6, "units": {"MUFU": {"share": 1.0}}}
     read = Times.read([small, {"cycles": 1000.4, "seconds": 5e-6, "units": units}, small])
@@ -56,7 +56,7 @@ def test_what_is_missed():
 
 
 def test_bound():
-    """FlashAttention-4's authors count 3328 cycles for head dim 128."""
+    """The bound counts 3328 cycles of shared memory for head dim 128, as FlashAttention-4's authors do."""
     assert sum(versus_gradient.shared_memory(128).values()) == 3328
     assert "| **shared memory in all** | **1920** | **3328** |" in versus_gradient.bound()
     assert "| tensor cores, five products | 1280 | 2560 |" in versus_gradient.bound()
@@ -75,7 +75,7 @@ def test_command_line(tmp_path, capsys):
 
 
 def test_loops(monkeypatch, capsys):
-    """Spills, and a loop that is longer than any of FlashAttention-4's, miss their bars."""
+    """A kernel that spills, or has a longer loop than any of FlashAttention-4's, misses its bar."""
     monkeypatch.syspath_prepend(str(ROOT / "bench" / "peers"))
     import static_gradient
     import static_vs_fa4
@@ -93,7 +93,7 @@ def test_loops(monkeypatch, capsys):
 
 
 def test_what_the_same_bits_cost():
-    """Half of the speed is a bar that is missed."""
+    """A deterministic gradient at half of the speed misses its bar."""
     table = {"hd64-full-2k": (times(900), times(970)), "hd128-causal-4k": (times(970), times(1970))}
     assert versus_gradient.slow_orders(table) == ["hd128-causal-4k"]
     text = versus_gradient.order_page(table, "0123456789ab")
