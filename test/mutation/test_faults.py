@@ -282,8 +282,8 @@ def test_fence_of_who_requests():
 
 
 def test_moved_over_what_orders_as_much():
-    """These moves change nothing and are explained: over a fence beside, of a fence over an MMA that reads only shared
-    memory, and of a turn over a wait for nothing."""
+    """Three moves change nothing, so they are explained: of a fence over another fence, of a fence over an MMA that
+    reads only shared memory, and of a turn over a wait for nothing."""
     fences = ["	fence.proxy.async.shared::cta;", "	tcgen05.fence::before_thread_sync;", "	ret;"]
     assert "two fences in the other order" in reason("later", 1, fences)
     mma = "	tcgen05.mma.cta_group::1.kind::f16 [%r3], %rd1, %rd2, %r4, %p1;"
