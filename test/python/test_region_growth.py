@@ -159,14 +159,15 @@ def test_bar():
 @pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
 @pytest.mark.parametrize("shape", region_growth.SHAPES)
 def test_copies(shape, gradient):
-    """In loops over pairs of columns an operation of a region is there eight or sixteen times in each of two roles, alone or
-    once for each of two columns. It would be 128 times with a copy for each pair. The text says so on any machine."""
+    """In loops over pairs of columns an operation of a region is there for two or four pairs in each of two roles, alone or
+    once for each of two columns, and may be several operations. With a copy for each pair it would be there at least 128
+    times. The text says so on any machine."""
 
     def count(size):
         text = region_growth.make(shape, size, gradient)
         return run(gpu.find_tool("fa4-compile"), "-", "--emit=unroll", "-o", "-", text=text).count(" = ")
 
-    assert (count(250) - count(150)) / 100 < 40
+    assert (count(250) - count(150)) / 100 < 100
 
 
 def test_numbers_of_long_bodies(rng):
@@ -189,11 +190,11 @@ def test_numbers_of_long_bodies(rng):
 
 
 def test_numbers_of_many_tanh(rng):
-    """With more than 4096 tanh, each is a block of instructions, and the results are right."""
+    """With more than 4096 tanh of pairs in a kernel, each is a block of instructions, and the results are right."""
     def squash(s, b, h, q, k):
-        for _ in range(40):
-            s = 1.1 * fa4.math.tanh(1.3 * s)
-        return 3 * s
+        for _ in range(520):
+            s = fa4.math.tanh(s)
+        return 60 * s
 
     spec = fa4.sdpa("1 128 1 64", "1 128 1 64", lse=True, score_mod=squash)
     q, k, v = ((3 * rng.standard_normal((1, 128, 1, 64))).astype(np.float32).astype(gpu.DTYPES["bf16"]) for _ in range(3))

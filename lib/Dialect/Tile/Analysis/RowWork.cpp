@@ -311,6 +311,27 @@ SmallVector<Operation *> fa4::tile::collectTileExponentials(KernelOp kernel) {
   return result;
 }
 
+SmallVector<Operation *>
+fa4::tile::collectLastTileExponentials(KernelOp kernel) {
+  SmallVector<Operation *> exponentials = collectTileExponentials(kernel), last;
+  // Operations from which an exponential behind them in their block is
+  // computed.
+  llvm::DenseSet<Operation *> feeds;
+  for (Operation *exp : llvm::reverse(exponentials)) {
+    if (!feeds.contains(exp))
+      last.push_back(exp);
+    SmallVector<Operation *> worklist = {exp};
+    while (!worklist.empty())
+      for (Value operand : worklist.pop_back_val()->getOperands())
+        if (Operation *def = operand.getDefiningOp();
+            def && def->getBlock() == exp->getBlock() &&
+            feeds.insert(def).second)
+          worklist.push_back(def);
+  }
+  std::reverse(last.begin(), last.end());
+  return last;
+}
+
 RowWork fa4::tile::countRowWork(Operation *exp, unsigned tiles,
                                 const TargetDescription &target) {
   auto kernel = exp->getParentOfType<KernelOp>();

@@ -179,11 +179,15 @@ fa4::tile::findColumnGroup(Value value, int64_t begin, int64_t end,
 // The loop
 //===----------------------------------------------------------------------===//
 
-/// Passes of a loop. More would be shorter code, but each pass moves all pairs.
-static constexpr int64_t kPasses = 8;
-/// From so many instructions for a pair on the moves are few beside them, and
-/// there are twice as many passes, each with half of the code.
-static constexpr int64_t kLongGroup = 256;
+/// Passes of a loop. A pass has four pairs of a fragment of 32 columns, and so
+/// many operations that do not wait for each other. More passes would be
+/// shorter code, but kernels with two pairs a pass take up to a third longer in
+/// the model (gradients, whose lanes are few), and with one pair twice as long;
+/// each pass also moves all pairs.
+static constexpr int64_t kPasses = 4;
+/// From so many instructions for a pair on, LLVM's time counts for more: there
+/// are twice as many passes, each with half of the code.
+static constexpr int64_t kLongGroup = 384;
 /// Results of more operations are not worth the registers.
 static constexpr size_t kMaxOutputs = 4;
 /// Conditions whose limits are computed in front of the loop. Those of more are

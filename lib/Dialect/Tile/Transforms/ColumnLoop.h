@@ -42,7 +42,7 @@ std::optional<ColumnGroup> findColumnGroup(mlir::Value value, int64_t begin,
                                            int64_t instructions);
 
 /// Builds pairs `begin` to `end` of the outputs of `group` by a loop over
-/// pairs, with eight or sixteen passes if there are as many pairs. Registers
+/// pairs, with four or eight passes if there are as many pairs. Registers
 /// have no numbers that a loop could count through: it carries all pairs of the
 /// operands, takes the first ones, moves the others up, and puts its results
 /// behind them.

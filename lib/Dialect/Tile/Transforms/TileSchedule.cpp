@@ -137,9 +137,10 @@ static void take(KernelOp kernel, Trial &trial) {
 /// has MMAs to issue. A second buffer for scores would help.
 static bool idlesForLanes(KernelOp kernel) {
   const fa4::TargetDescription &target = kernel.getTarget();
-  SmallVector<Operation *> exponentials = collectTileExponentials(kernel);
-  return llvm::any_of(exponentials, [&](Operation *exp) {
-    RowWork work = countRowWork(exp, exponentials.size(), target);
+  unsigned tiles = collectTileExponentials(kernel).size();
+  auto last = collectLastTileExponentials(kernel);
+  return llvm::any_of(last, [&](Operation *exp) {
+    RowWork work = countRowWork(exp, tiles, target);
     return work.recurrence && work.recurrence->producer +
                                       work.recurrence->consumerLead +
                                       work.recurrence->consumerRest ==
