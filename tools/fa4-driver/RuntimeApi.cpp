@@ -116,8 +116,8 @@ FA4_RUNTIME(cudaProfilerStop, (), CUDA_SUCCESS)
 #ifndef FA4_CUDART
 FA4_API CUresult _cudaGetLastError() { return CUDA_SUCCESS; }
 
-/// For fa4.driver.stand_in_cutlass, as the next: the names that they stand for are of
-/// NVIDIA's runtime, which torch has loaded into the same process.
+/// For fa4.driver.stand_in_cutlass, as the next: the names that they stand for
+/// are of NVIDIA's runtime, which torch has loaded into the same process.
 FA4_API const char *_cudaGetErrorName(CUresult error) {
   const char *text = nullptr;
   return cuGetErrorName(error, &text) ? "unknown error" : text;

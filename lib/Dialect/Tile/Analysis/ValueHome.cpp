@@ -31,5 +31,5 @@ ValueHome fa4::tile::getHome(Value value) {
     return ValueHome::InFlight;
   auto wait = dyn_cast_or_null<WaitOp>(producer);
   return wait && isReadByMmasOnly(wait) ? ValueHome::Place
-                                             : ValueHome::Fragment;
+                                        : ValueHome::Fragment;
 }
