@@ -475,7 +475,30 @@ bool RaiseToAttnPass::raise(linalg::LinalgOp op) {
   return false;
 }
 
+/// Checks that reshapes name dimensions that there are. Upstream's verifier
+/// narrows their numbers to 32 bits first, and takes 4294967296 for 0.
+static LogicalResult verifyGroups(Operation *root) {
+  auto verify = [](auto op, int64_t rank) {
+    for (const ReassociationIndices &group : op.getReassociationIndices())
+      for (int64_t dim : group)
+        if (dim < 0 || dim >= rank)
+          return WalkResult(op.emitOpError("names dimension ")
+                            << dim << " of a tensor of rank " << rank);
+    return WalkResult::advance();
+  };
+  WalkResult result = root->walk([&](Operation *op) {
+    if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
+      return verify(expand, expand.getResultType().getRank());
+    if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
+      return verify(collapse, collapse.getSrcType().getRank());
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 void RaiseToAttnPass::runOnOperation() {
+  if (failed(verifyGroups(getOperation())))
+    return signalPassFailure();
   hoistBroadcasts(getOperation());
   SmallVector<linalg::LinalgOp> ops;
   getOperation()->walk([&](linalg::LinalgOp op) { ops.push_back(op); });
