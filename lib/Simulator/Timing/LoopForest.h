@@ -8,6 +8,7 @@
 #ifndef FA4_LIB_SIMULATOR_TIMING_LOOPFOREST_H
 #define FA4_LIB_SIMULATOR_TIMING_LOOPFOREST_H
 
+#include "fa4/Simulator/Machine/Program.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include <vector>
@@ -34,6 +35,12 @@ struct LoopForest {
     return inner == outer;
   }
 };
+
+/// Returns the instructions that may follow each of the instructions `first` to
+/// `end` of a program, as far as they are among these, counted from `first`.
+/// Calls are taken to return.
+std::vector<llvm::SmallVector<unsigned, 2>>
+findSuccessors(const Program &program, uint32_t first, uint32_t end);
 
 /// `successors[i]` are the nodes that may follow node i.
 LoopForest findLoops(llvm::ArrayRef<llvm::SmallVector<unsigned, 2>> successors);

@@ -155,29 +155,6 @@ struct PtxView {
 
 } // namespace
 
-static llvm::SmallVector<unsigned, 2> successorsOf(const Program &program,
-                                                   const FunctionInfo &function,
-                                                   uint32_t pc) {
-  const Inst &inst = program.insts[pc];
-  llvm::SmallVector<unsigned, 2> result;
-  auto add = [&](uint32_t to) {
-    if (to >= function.pc && to < function.pcEnd)
-      result.push_back(to - function.pc);
-  };
-  StringRef root = inst.opcode.split('.').first;
-  bool isGuarded = inst.guard != Inst::noGuard;
-  bool leaves = root == "bra" || root == "ret" || root == "exit" ||
-                root == "trap" || root == "brx";
-  if (root == "bra")
-    add(inst.target);
-  if (root == "brx" && inst.extra)
-    for (uint32_t to : *static_cast<const std::vector<uint32_t> *>(inst.extra))
-      add(to);
-  if (!leaves || isGuarded)
-    add(pc + 1);
-  return result;
-}
-
 /// Takes loops that only wait out of a forest; what they contain belongs to the
 /// loops around them. Returns the nodes that were in such loops.
 static std::vector<bool>
@@ -201,15 +178,13 @@ removeWaits(LoopForest &loops,
 
 PtxView::PtxView(const Program &program, const FunctionInfo &function)
     : program(program), first(function.pc), end(function.pcEnd) {
-  std::vector<llvm::SmallVector<unsigned, 2>> successors;
   for (uint32_t pc = first; pc < end; pc++) {
     const Inst &inst = program.insts[pc];
-    successors.push_back(successorsOf(program, function, pc));
     byLine[inst.line].push_back(pc);
     if (anchorOf(inst) == Anchor::Product)
       products.push_back(pc);
   }
-  loops = findLoops(successors);
+  loops = findLoops(findSuccessors(program, first, end));
   removeWaits(loops, [&](llvm::ArrayRef<unsigned> nodes) {
     return llvm::any_of(nodes, [&](unsigned node) {
       StringRef opcode = at(first + node).opcode;

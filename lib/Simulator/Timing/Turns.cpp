@@ -11,21 +11,6 @@
 
 using namespace fa4::sim;
 
-static std::vector<llvm::SmallVector<unsigned, 2>>
-successorsOf(const Program &program) {
-  std::vector<llvm::SmallVector<unsigned, 2>> successors(program.insts.size());
-  for (auto [pc, inst] : llvm::enumerate(program.insts)) {
-    llvm::StringRef root = inst.opcode.split('.').first;
-    bool isBranch = root == "bra";
-    bool ends = isBranch || root == "ret" || root == "exit" || root == "trap";
-    if (isBranch)
-      successors[pc].push_back(inst.target);
-    if ((!ends || inst.guard != Inst::noGuard) && pc + 1 < program.insts.size())
-      successors[pc].push_back(pc + 1);
-  }
-  return successors;
-}
-
 TurnMap::TurnMap(const Program &program,
                  llvm::ArrayRef<InstructionClass> classes,
                  llvm::function_ref<bool(size_t)> isCounted) {
@@ -38,7 +23,7 @@ TurnMap::TurnMap(const Program &program,
         return root == "call" || root == "brx";
       }))
     return;
-  auto successors = successorsOf(program);
+  auto successors = findSuccessors(program, 0, program.insts.size());
   LoopForest forest = findLoops(successors);
   // Loops around nothing but a test of an mbarrier.
   constexpr size_t mostOfTest = 8;
