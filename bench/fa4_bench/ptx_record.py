@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fa4_testing import gpu
+from fa4_testing import gpu, passes
 from fa4_testing.programs import random_programs
 from fa4.tools import missing_tool
 
@@ -30,8 +30,6 @@ RANDOM = {"random": {}, "random-pairs": {"pairs": True}, "random-gradient": {"gr
 
 def texts(count: int) -> dict[str, tuple[str, tuple[str, ...]]]:
     """name -> (text of a module, options of fa4-compile)."""
-    from fa4_testing import passes
-
     found = {}
     for kernel in passes.kernels():
         start = () if kernel.start == "op" else (f"--from={kernel.start}",)
@@ -40,8 +38,7 @@ def texts(count: int) -> dict[str, tuple[str, tuple[str, ...]]]:
         found[path.name] = path.read_text(), ()
     for kind, which in RANDOM.items():
         for number in range(count):
-            program = random_programs.make(SEED, number, **which)
-            program = program[0] if isinstance(program, tuple) else program
+            program, _ = random_programs.make(SEED, number, **which)
             found[f"{kind} {number}"] = program.mlir(), (f"--chip={program.chip}", *program.options)
     return found
 

@@ -312,8 +312,8 @@ SmallVector<Operation *> fa4::tile::collectTileExponentials(KernelOp kernel) {
 }
 
 SmallVector<Operation *>
-fa4::tile::collectLastTileExponentials(KernelOp kernel) {
-  SmallVector<Operation *> exponentials = collectTileExponentials(kernel), last;
+fa4::tile::findLastExponentials(ArrayRef<Operation *> exponentials) {
+  SmallVector<Operation *> last;
   // Operations from which an exponential behind them in their block is
   // computed.
   llvm::DenseSet<Operation *> feeds;

@@ -1,5 +1,4 @@
-//===- ColumnLoop.cpp - large arithmetic as a loop over pairs of columns
-//---===//
+//===- ColumnLoop.cpp - large arithmetic as a loop over pairs ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -137,10 +137,9 @@ static void take(KernelOp kernel, Trial &trial) {
 /// has MMAs to issue. A second buffer for scores would help.
 static bool idlesForLanes(KernelOp kernel) {
   const fa4::TargetDescription &target = kernel.getTarget();
-  unsigned tiles = collectTileExponentials(kernel).size();
-  auto last = collectLastTileExponentials(kernel);
-  return llvm::any_of(last, [&](Operation *exp) {
-    RowWork work = countRowWork(exp, tiles, target);
+  SmallVector<Operation *> exponentials = collectTileExponentials(kernel);
+  return llvm::any_of(findLastExponentials(exponentials), [&](Operation *exp) {
+    RowWork work = countRowWork(exp, exponentials.size(), target);
     return work.recurrence && work.recurrence->producer +
                                       work.recurrence->consumerLead +
                                       work.recurrence->consumerRest ==

@@ -21,11 +21,12 @@ bool isTileExponential(mlir::Operation *op);
 /// program order.
 llvm::SmallVector<mlir::Operation *> collectTileExponentials(KernelOp kernel);
 
-/// Returns those of collectTileExponentials from which no other one of their
-/// block is computed. A dependence cycle through an exponential goes on through
-/// those that are computed from it, so these stand for all.
+/// Returns those of the exponentials, as collectTileExponentials orders them,
+/// from which no other one of their block is computed. A dependence cycle
+/// through an exponential goes on through those that are computed from it, so
+/// these stand for all.
 llvm::SmallVector<mlir::Operation *>
-collectLastTileExponentials(KernelOp kernel);
+findLastExponentials(llvm::ArrayRef<mlir::Operation *> exponentials);
 
 /// Returns the cycles that the tensor cores take for an MMA of one CTA.
 uint64_t countMmaCycles(MmaOp op, const fa4::TargetDescription &target);
