@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Protocol/MutantCheck.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModelBuilder.h"
 #include "fa4/InitAll.h"
 #include "fa4/Support/FatalErrors.h"
 #include "fa4/Support/OptionValues.h"
@@ -260,7 +261,7 @@ static bool isAskedFor(const Mutation &mutation) {
 }
 
 void MutationTest::runMutant(KernelOp kernel, uint64_t number) {
-  FailureOr<ProtocolModel> model = ProtocolModel::buildCta(kernel);
+  FailureOr<ProtocolModel> model = buildCtaModel(kernel);
   assert(succeeded(model) && "was accepted");
   MutantChecker checker(*model, {maxPasses, maxStates, reduce, rulesOnly});
   for (auto [i, mutation] : llvm::enumerate(mutate(*model)))
@@ -271,7 +272,7 @@ void MutationTest::runMutant(KernelOp kernel, uint64_t number) {
 }
 
 bool MutationTest::runKernel(KernelOp kernel) {
-  FailureOr<ProtocolModel> model = ProtocolModel::buildCta(kernel);
+  FailureOr<ProtocolModel> model = buildCtaModel(kernel);
   if (failed(model))
     return false;
   kernelName = kernel.getSymName();

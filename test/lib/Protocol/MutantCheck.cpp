@@ -11,6 +11,8 @@
 #include "Protocol/ProtocolExplorer.h"
 #include "Protocol/TurnExplorer.h"
 #include "fa4/Dialect/Tile/Analysis/OutputCoverage.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModelBuilder.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolPeers.h"
 #include "mlir/IR/Verifier.h"
 #include <chrono>
 
@@ -42,7 +44,7 @@ MutantResult MutantChecker::check(const ProtocolModel &model) {
   ProtocolModel ofCluster = model;
   {
     FirstError error(model.kernel->getContext(), result.rule);
-    if (failed(ofCluster.addPeers()))
+    if (failed(addPeers(ofCluster)))
       return result;
   }
   if (auto finding = verifyPlacement(ofCluster)) {
@@ -141,7 +143,7 @@ FailureOr<ProtocolModel> MutantChecker::build(KernelOp kernel,
   FirstError handler(kernel.getContext(), error);
   if (failed(mlir::verify(kernel)))
     return failure();
-  return ProtocolModel::buildCta(kernel);
+  return buildCtaModel(kernel);
 }
 
 MutantModule MutantChecker::express(const Mutation &mutation) {
@@ -158,7 +160,7 @@ MutantModule MutantChecker::express(const Mutation &mutation) {
     return mutant;
   ProtocolModel expected = original;
   mutation.changeModel(expected);
-  FailureOr<ProtocolModel> model = ProtocolModel::buildCta(mutant.kernel);
+  FailureOr<ProtocolModel> model = buildCtaModel(mutant.kernel);
   // If the changed operations no longer give a model, the mutant must be
   // rejected.
   bool isSame =

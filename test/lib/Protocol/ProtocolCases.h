@@ -10,7 +10,6 @@
 #define FA4_TEST_LIB_PROTOCOL_PROTOCOLCASES_H
 
 #include "Protocol/ProtocolInputs.h"
-#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 
 namespace fa4::tile {
 

@@ -79,7 +79,7 @@ struct ExplorerStatistics {
   bool gaveUp = false;
 };
 
-/// `model`: of one CTA (ProtocolModel::buildCta), also of a cluster.
+/// `model`: of one CTA (buildCtaModel), also of a cluster.
 std::optional<ProtocolFinding>
 exploreProtocol(const ProtocolModel &model, const ExplorerOptions &options = {},
                 ExplorerStatistics *statistics = nullptr);

@@ -18,7 +18,7 @@
 #define FA4_TEST_LIB_PROTOCOL_PROTOCOLINPUTS_H
 
 #include "fa4/Dialect/Tile/Analysis/ConcreteFolder.h"
-#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
+#include "fa4/Dialect/Tile/Protocol/RoleCursor.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"

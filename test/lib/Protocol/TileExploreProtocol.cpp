@@ -9,6 +9,8 @@
 #include "Protocol/ProtocolExplorer.h"
 #include "Protocol/TestPasses.h"
 #include "Protocol/TurnExplorer.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModelBuilder.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolPeers.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace fa4::tile {
@@ -24,7 +26,7 @@ using namespace fa4::tile;
 static std::optional<ProtocolFinding> findMisplaced(ProtocolModel model) {
   ScopedDiagnosticHandler quiet(model.kernel.getContext(),
                                 [](Diagnostic &) { return success(); });
-  return succeeded(model.addPeers()) ? verifyPlacement(model) : std::nullopt;
+  return succeeded(addPeers(model)) ? verifyPlacement(model) : std::nullopt;
 }
 
 namespace {
@@ -60,7 +62,7 @@ struct TileExploreProtocol
                           .str();
     if (kernel.getBody().getOps<RoleOp>().empty())
       return;
-    FailureOr<ProtocolModel> model = ProtocolModel::buildCta(kernel);
+    FailureOr<ProtocolModel> model = buildCtaModel(kernel);
     if (failed(model))
       return signalPassFailure();
     finding = findMisplaced(*model);

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProtocolProof.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModelBuilder.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolNotes.h"
 #include "mlir/IR/Diagnostics.h"
 
@@ -126,7 +127,7 @@ bool fa4::tile::explainProtocol(KernelOp kernel) {
   auto model = [&]() -> FailureOr<ProtocolModel> {
     ScopedDiagnosticHandler quiet(kernel.getContext(),
                                   [](Diagnostic &) { return success(); });
-    return ProtocolModel::build(kernel);
+    return buildProtocolModel(kernel);
   }();
   if (failed(model))
     return explainMissingSide(kernel);

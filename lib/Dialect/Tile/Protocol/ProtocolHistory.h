@@ -16,7 +16,7 @@
 #ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLHISTORY_H
 #define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLHISTORY_H
 
-#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
+#include "fa4/Dialect/Tile/Protocol/RoleCursor.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <deque>
 

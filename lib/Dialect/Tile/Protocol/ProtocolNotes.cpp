@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolNotes.h"
-#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 
 using namespace mlir;
 using namespace fa4::tile;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProtocolPeers.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolPeers.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -415,5 +415,6 @@ LogicalResult PeerBuilder::run() {
 }
 
 LogicalResult fa4::tile::addPeers(ProtocolModel &model) {
-  return PeerBuilder(model).run();
+  KernelOp kernel = model.kernel;
+  return kernel.getCluster() ? PeerBuilder(model).run() : success();
 }

@@ -18,6 +18,7 @@
 #define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLSITES_H
 
 #include "ProtocolFacts.h"
+#include "fa4/Dialect/Tile/Protocol/RoleCursor.h"
 
 namespace fa4::tile {
 

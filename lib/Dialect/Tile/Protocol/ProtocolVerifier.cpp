@@ -9,6 +9,7 @@
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "ProtocolProof.h"
 #include "ProtocolSites.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModelBuilder.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
 using namespace mlir;
@@ -890,7 +891,7 @@ LogicalResult fa4::tile::verifyProtocol(KernelOp kernel,
                                         uint64_t maxStates) {
   if (kernel.getBody().getOps<RoleOp>().empty())
     return success();
-  FailureOr<ProtocolModel> model = ProtocolModel::build(kernel);
+  FailureOr<ProtocolModel> model = buildProtocolModel(kernel);
   if (failed(model))
     return failure();
   std::optional<ProtocolFinding> finding = verifyPlacement(*model);

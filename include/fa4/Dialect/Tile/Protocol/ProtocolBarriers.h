@@ -35,7 +35,8 @@
 #ifndef FA4_DIALECT_TILE_PROTOCOL_PROTOCOLBARRIERS_H
 #define FA4_DIALECT_TILE_PROTOCOL_PROTOCOLBARRIERS_H
 
-#include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolFinding.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 #include "fa4/Target/TargetDescription.h"
 
 namespace fa4::tile {

@@ -27,12 +27,12 @@
 // the same buffer. It writes a stage right before the commit. After
 // `tile-distribute`, tile.read and tile.write are the accesses.
 //
-// A kernel with a cluster is modelled with both of its CTAs (addPeers). Each
-// CTA has its own copy of each channel, with its own memory, and of each role
-// that all CTAs run. A role of the leader acts on the channels of both CTAs: it
-// waits for a commit in each, and each of its MMAs is two accesses, which both
-// read the B of both CTAs. ProtocolExplorer takes the model of one CTA and puts
-// two of them together itself.
+// A kernel with a cluster is modelled with both of its CTAs (ProtocolPeers.h).
+// Each CTA has its own copy of each channel, with its own memory, and of each
+// role that all CTAs run. A role of the leader acts on the channels of both
+// CTAs: it waits for a commit in each, and each of its MMAs is two accesses,
+// which both read the B of both CTAs. ProtocolExplorer takes the model of one
+// CTA and puts two of them together itself.
 //
 // ChannelRanks says which arrivals between CTAs are relaxed. The model only
 // records that: the verifier and the explorer decide what such an arrival
@@ -272,131 +272,9 @@ struct ProtocolModel {
   LinearForm instantiate(const LinearForm &form,
                          llvm::ArrayRef<int64_t> passes) const;
 
-  /// Builds the model. Emits an error on the first operation that the model
-  /// cannot express: a channel with two producers, a channel that only one side
-  /// uses, a matrix operand for which the role has not waited.
-  static mlir::FailureOr<ProtocolModel> build(KernelOp kernel);
-
-  /// Builds the model of one CTA, also where the kernel has a cluster.
-  static mlir::FailureOr<ProtocolModel> buildCta(KernelOp kernel);
-  /// Adds the other CTA to the model of one CTA, if the kernel has a cluster.
-  /// Emits an error on a loop or condition that depends on the CTA's number.
-  mlir::LogicalResult addPeers();
-
   /// Returns true if two stages share memory.
   bool overlap(unsigned channel, int64_t stage, unsigned other,
                int64_t otherStage) const;
-};
-
-//===----------------------------------------------------------------------===//
-// Running a role
-//===----------------------------------------------------------------------===//
-
-/// The value in a stage: number `position` of its channel.
-struct StageUse {
-  int channel = -1;
-  int64_t position = 0;
-  bool operator==(const StageUse &other) const {
-    return channel == other.channel && position == other.position;
-  }
-};
-
-/// One event of a role. Values of a channel have positions from 0 on; the
-/// `initial` values come first.
-struct ProtocolEvent {
-  StepKind kind = StepKind::Access;
-  const Step *step = nullptr;
-  /// For Acquire, Commit, Wait and Release.
-  unsigned channel = 0;
-  int64_t position = 0;
-  llvm::SmallVector<StageUse, 3> reads;
-  std::optional<StageUse> write;
-  /// True if the event reads an accumulator that nobody has written.
-  bool readsNothing = false;
-  /// The passes of the enclosing loops, outermost first.
-  llvm::SmallVector<int64_t, 1> iteration;
-
-  /// Returns the pass of the innermost loop, or -1 outside of loops.
-  int64_t pass() const { return iteration.empty() ? -1 : iteration.back(); }
-};
-
-/// A question that must be answered before a role can go on.
-struct ProtocolQuestion {
-  enum Kind { None, AnotherPass, Condition } kind = None;
-  /// The number of the loop or of the condition.
-  unsigned number = 0;
-  /// For AnotherPass: the passes so far. For Condition: the pass of its loop.
-  int64_t pass = 0;
-};
-
-/// The place at which a role stands in its program. Copyable, so that a run can
-/// be continued in several ways.
-class RoleCursor {
-public:
-  RoleCursor(const ProtocolModel &model, unsigned role);
-
-  /// Fetches the next event unless one is fetched already. Returns false at the
-  /// end of the role, or if `question` has to be answered first.
-  bool fetch();
-  const ProtocolEvent &event() const { return next; }
-  /// Marks the fetched event as done.
-  void pop() { isFetched = false; }
-
-  bool isAtEnd() const { return !isFetched && stack.empty(); }
-  const ProtocolQuestion &question() const { return asked; }
-  void answer(bool yes);
-
-  /// Returns the number of passes of a loop that were begun, or -1 if the role
-  /// has not reached the loop.
-  int64_t passes(unsigned loop) const { return loopPasses[loop]; }
-  /// Returns true if the loop's last pass, within the present passes of the
-  /// loops around it, is over.
-  bool isLeft(unsigned loop) const { return loopLeft[loop]; }
-  /// Returns true between the entry of the loop and its end.
-  bool isIn(unsigned loop) const {
-    return loopPasses[loop] >= 0 && !loopLeft[loop];
-  }
-  /// Returns a number that grows with each answer about a loop. While it is the
-  /// same, `passes`, `isLeft` and `isIn` of a role that has an event are the
-  /// same.
-  uint64_t loopAnswers() const { return answersOfLoops; }
-  /// Returns the present passes of these loops, numbered as in an Unknown.
-  llvm::SmallVector<int64_t, 2> instance(llvm::ArrayRef<unsigned> loops) const;
-
-  int64_t acquired(unsigned channel) const { return counts[channel][0]; }
-  int64_t committed(unsigned channel) const { return counts[channel][1]; }
-  int64_t waited(unsigned channel) const { return counts[channel][2]; }
-  int64_t released(unsigned channel) const { return counts[channel][3]; }
-
-  llvm::ArrayRef<StageUse> variables() const { return environment; }
-  /// Appends numbers that identify the place in the program.
-  void appendPlace(llvm::SmallVectorImpl<int64_t> &key) const;
-
-private:
-  struct Frame {
-    const std::vector<Step> *steps;
-    unsigned next;
-    /// The loop, or null in a branch and at the top level.
-    const Step *loop;
-  };
-  void advance(const Step &step);
-  void makeEvent(const Step &step);
-  void makeAccess(const Step &step);
-  void assign(const Step::Assignments &assignments);
-
-  const ProtocolModel *model;
-  llvm::SmallVector<Frame, 4> stack;
-  llvm::SmallVector<StageUse> environment;
-  llvm::SmallVector<std::array<int64_t, 4>> counts;
-  llvm::SmallVector<int64_t> loopPasses;
-  llvm::SmallVector<bool> loopLeft;
-  uint64_t answersOfLoops = 0;
-  ProtocolEvent next;
-  bool isFetched = false;
-  ProtocolQuestion asked;
-  /// The step that asks a question, and the answer.
-  const Step *asking = nullptr;
-  std::optional<bool> answered;
 };
 
 } // namespace fa4::tile

@@ -9,7 +9,8 @@
 #ifndef FA4_DIALECT_TILE_PROTOCOL_PROTOCOLNOTES_H
 #define FA4_DIALECT_TILE_PROTOCOL_PROTOCOLNOTES_H
 
-#include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolFinding.h"
+#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace fa4::tile {

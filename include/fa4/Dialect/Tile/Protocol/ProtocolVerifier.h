@@ -66,6 +66,7 @@
 #ifndef FA4_DIALECT_TILE_PROTOCOL_PROTOCOLVERIFIER_H
 #define FA4_DIALECT_TILE_PROTOCOL_PROTOCOLVERIFIER_H
 
+#include "fa4/Dialect/Tile/Protocol/ProtocolFinding.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 
 namespace fa4::tile {
@@ -73,23 +74,6 @@ namespace fa4::tile {
 /// The numbers of steps and of states after which the verifier gives up.
 inline constexpr uint64_t kMaxProtocolSteps = 8000000;
 inline constexpr uint64_t kMaxProtocolStates = 100000;
-
-/// The reason why a kernel is rejected: an error and notes.
-struct ProtocolFinding {
-  mlir::Operation *op;
-  std::string message;
-  std::vector<std::pair<mlir::Operation *, std::string>> notes;
-  /// The sum of the passes of all loops in the counter-example.
-  int64_t passes = 0;
-  /// Further channels that the finding is about. The channels of its operations
-  /// need not be named.
-  llvm::SmallVector<unsigned, 2> channels = {};
-  /// Which steps wait for which others at the end of the counter-example. Only
-  /// shown to a reader who asks (explainProtocol).
-  std::vector<std::pair<mlir::Operation *, std::string>> waits = {};
-
-  void emit() const;
-};
 
 struct ProtocolStatistics {
   uint64_t steps = 0;

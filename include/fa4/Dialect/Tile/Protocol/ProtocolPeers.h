@@ -6,18 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLPEERS_H
-#define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLPEERS_H
+#ifndef FA4_DIALECT_TILE_PROTOCOL_PROTOCOLPEERS_H
+#define FA4_DIALECT_TILE_PROTOCOL_PROTOCOLPEERS_H
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 
 namespace fa4::tile {
 
-/// Turns the model of one CTA into the model of a cluster of two. Both CTAs
-/// have the same unknowns. Emits an error on a loop or condition whose value
-/// depends on which work tile of the cluster a CTA has.
+/// Turns the model of one CTA into the model of a cluster of two, if the kernel
+/// has a cluster. Both CTAs have the same unknowns. Emits an error on a loop or
+/// condition whose value depends on which work tile of the cluster a CTA has.
 mlir::LogicalResult addPeers(ProtocolModel &model);
 
 } // namespace fa4::tile
 
-#endif // FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLPEERS_H
+#endif // FA4_DIALECT_TILE_PROTOCOL_PROTOCOLPEERS_H

@@ -1,4 +1,4 @@
-//===- ProtocolCursor.cpp - running a role of the protocol ---===//
+//===- RoleCursor.cpp - running a role of the protocol ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
+#include "fa4/Dialect/Tile/Protocol/RoleCursor.h"
 
 using namespace fa4::tile;
 
