@@ -7,9 +7,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolNotes.h"
+#include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
 using namespace fa4::tile;
+
+void ProtocolFinding::emit() const {
+  InFlightDiagnostic diagnostic = op->emitError(message);
+  for (const auto &[at, note] : notes)
+    diagnostic.attachNote(at->getLoc()) << note;
+}
 
 void FindingConcerns::add(unsigned number) {
   const ProtocolChannel &channel = model.channels[number];
