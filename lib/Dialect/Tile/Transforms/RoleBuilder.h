@@ -21,10 +21,6 @@ namespace fa4::tile {
 mlir::LogicalResult buildRoles(KernelOp kernel, const RolePartition &partition,
                                const TargetDescription &target);
 
-/// Erases operations without uses and effects, in `block` and its regions. Also
-/// erases iter_args of loops that nothing needs but other such iter_args.
-void eraseDead(mlir::Block &block);
-
 } // namespace fa4::tile
 
 #endif // FA4_LIB_DIALECT_TILE_TRANSFORMS_ROLEBUILDER_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RoleBuilder.h"
+#include "EraseDead.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/LaneLayout.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EraseDead.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "fa4/Dialect/Tile/Analysis/RankDependence.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
@@ -174,14 +175,6 @@ static SmallVector<scf::ForOp> split(scf::ForOp loop, Value condition,
   return pieces;
 }
 
-/// Erases operations that only the conditions used.
-static void eraseDead(scf::ForOp loop) {
-  for (Operation &op :
-       llvm::make_early_inc_range(llvm::reverse(*loop.getBody())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
-
 /// Moves releases behind the last use of a waited value. Before the split, the
 /// last use was a branch that passed the value on; now it is a user of the
 /// branch's result.
@@ -243,7 +236,8 @@ struct TileSplitLoop
             phases &&
             !differsInCluster(getOperation(), branch.getCondition())) {
           for (scf::ForOp piece : split(loop, branch.getCondition(), *phases)) {
-            eraseDead(piece);
+            // Nothing else used what only the conditions needed.
+            eraseDead(*piece.getBody());
             sinkReleases(*piece.getBody());
             worklist.push_back(piece);
           }

@@ -8,8 +8,8 @@
 
 #include "ColumnLoop.h"
 #include "ColumnPairs.h"
+#include "EraseDead.h"
 #include "HoistHandOvers.h"
-#include "RoleBuilder.h"
 #include "RowColumns.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/RowPressure.h"
