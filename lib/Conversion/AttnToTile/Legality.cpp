@@ -324,8 +324,8 @@ static Reason checkBand(AttentionOpInterface op) {
   return std::nullopt;
 }
 
-/// Dynamic sizes are checked by whoever launches the kernel: see
-/// KernelSignature::addConditions.
+/// Whoever launches the kernel checks dynamic sizes (TileToNVVM's
+/// LaunchConditions.cpp).
 static Reason checkSizes(StringRef name, Type type) {
   for (int64_t size : cast<ShapedType>(type).getShape()) {
     if (size == 0)

@@ -14,7 +14,7 @@
 // CHECK-SAME: %[[M:arg2]]: i32)
 // CHECK-SAME: block = [128], dynamic_smem = 65576 : i64
 // CHECK-SAME: grid = ["ceildiv(N, 128)"]
-// CHECK-SAME: {tensormap = {box = [64, 1, 128], byte_strides = ["2 * 128", "2 * 128 * M"], dims = ["128", "M", "N"], swizzle = "128B", tensor = "x"}}
+// CHECK-SAME: {tensormap = {box = [64, 1, 128], byte_strides = ["256", "2 * 128 * M"], dims = ["128", "M", "N"], swizzle = "128B", tensor = "x"}}
 // CHECK-SAME: {type = "i32", value = "M"}
 // CHECK-SAME: nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128, 1, 1>
 //

@@ -19,8 +19,8 @@
 // LANES: tile.role @store
 // LANES: tile.store %{{.*}} dims [0, 2] to(%{{.*}})
 
-// NVVM: box = [64, 1, 128], byte_strides = ["2 * 64", "2 * 128"], dims = ["64", "2", "Tq"], swizzle = "128B", tensor = "q"
-// NVVM: box = [64, 1, 128, 1], byte_strides = ["2 * 64", "2 * 128", "2 * 128"], dims = ["64", "2", "128", "Tq + 1"], offset = "-32768", swizzle = "128B", tensor = "out"
+// NVVM: box = [64, 1, 128], byte_strides = ["128", "256"], dims = ["64", "2", "Tq"], swizzle = "128B", tensor = "q"
+// NVVM: box = [64, 1, 128, 1], byte_strides = ["128", "256", "256"], dims = ["64", "2", "128", "Tq + 1"], offset = "-32768", swizzle = "128B", tensor = "out"
 
 // That each element is written once is not known.
 tile.kernel @claimed(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
