@@ -36,7 +36,8 @@ endfunction()
 # fa4_add_library(NAME SOURCES... [DEPENDS tablegen targets] [LINK libraries]
 #                 [PCH target])
 # A static, position-independent library. Nothing here links MLIR or LLVM by
-# itself: components name what they use (fa4-sim, for one, needs LLVM only).
+# itself: components name what they use (fa4-sim, for one, needs LLVM only). With
+# PCH NONE a library is compiled without their headers, too.
 function(fa4_add_library name)
   cmake_parse_arguments(ARG "" "PCH" "DEPENDS;LINK" ${ARGN})
   fa4_default(ARG_PCH FA4LLVMPCH)
@@ -48,7 +49,9 @@ function(fa4_add_library name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
-  fa4_use_pch(${name} ${ARG_PCH})
+  if(NOT ARG_PCH STREQUAL "NONE")
+    fa4_use_pch(${name} ${ARG_PCH})
+  endif()
   fa4_export_library(${name} ${ARG_PCH})
 endfunction()
 

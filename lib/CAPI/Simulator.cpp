@@ -78,7 +78,7 @@ Fa4Status fa4SimulationSetModule(Fa4Simulation *simulation, const char *path,
       simulation, path && ptx ? ptx : nullptr, message, [&]() -> Failure {
         const Manifest &manifest = simulation->session.manifest();
         if (llvm::none_of(manifest.launches, [&](const LaunchSpec &launch) {
-              return launch.ptx == path;
+              return launch.file == path;
             }))
           return {FA4_REJECTED, llvm::Twine("no launch of the "
                                             "manifest is of '") +
@@ -112,7 +112,7 @@ static char getKind(DType type) {
     return 'V';
   if (type == DType::Bool)
     return 'b';
-  return dtypeName(type).front();
+  return *dtypeName(type);
 }
 
 Fa4Status fa4SimulationSetBuffer(Fa4Simulation *simulation, const char *name,
@@ -121,12 +121,14 @@ Fa4Status fa4SimulationSetBuffer(Fa4Simulation *simulation, const char *name,
                                  char **message) {
   const void *needed = name && (shape || !rank) ? data : nullptr;
   return change(simulation, needed, message, [&]() -> Failure {
-    const TensorSpec *tensor = simulation->session.manifest().findTensor(name);
-    if (!tensor)
+    const Manifest &manifest = simulation->session.manifest();
+    int tensor = manifest.findTensor(name);
+    if (tensor < 0)
       return {FA4_REJECTED, llvm::Twine("no tensor is named '") + name + "'"};
+    DType dtype = manifest.tensors[size_t(tensor)].dtype;
     NpyArray array;
-    array.kind = getKind(tensor->dtype);
-    array.itemBytes = dtypeBytes(tensor->dtype);
+    array.kind = getKind(dtype);
+    array.itemBytes = dtypeBytes(dtype);
     array.shape.assign(shape, shape + rank);
     uint64_t wanted = array.itemBytes;
     for (int64_t size : array.shape)
@@ -136,7 +138,7 @@ Fa4Status fa4SimulationSetBuffer(Fa4Simulation *simulation, const char *name,
     if (wanted != bytes)
       return {FA4_REJECTED, llvm::Twine("'") + name + "' of this shape has " +
                                 llvm::Twine(wanted) + " bytes of " +
-                                dtypeName(tensor->dtype) + ", got " +
+                                dtypeName(dtype) + ", got " +
                                 llvm::Twine(bytes)};
     auto *first = static_cast<const uint8_t *>(data);
     array.data.assign(first, first + bytes);

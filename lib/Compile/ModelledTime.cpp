@@ -35,20 +35,18 @@ static constexpr uint64_t mostBytes = uint64_t(4) << 30;
 /// Clocks that a CTA is simulated for: some hundred blocks of attention.
 static constexpr double mostClocks = 300'000;
 
-static void addLengths(const sim::ParamSpec &param,
+static void addLengths(const sim::Manifest &manifest,
+                       const sim::ParamSpec &param,
                        std::set<std::string> &lengths) {
   for (const auto &[offset, field] : param.fields)
-    addLengths(field, lengths);
+    addLengths(manifest, field, lengths);
   if (param.kind != sim::ParamSpec::Kind::Map)
     return;
   for (const auto &[dim, box] : llvm::zip(param.map.dims, param.map.box)) {
     // A box whose size depends on the call moves several elements.
-    Expected<int64_t> elements = box.evaluateInteger({});
-    bool isOne = elements && *elements == 1;
-    if (!elements)
-      llvm::consumeError(elements.takeError());
-    if (!isOne && !dim.symbol().empty())
-      lengths.insert(dim.symbol().str());
+    bool isOne = box.tryInteger({}) == 1;
+    if (!isOne && dim.symbol() >= 0)
+      lengths.insert(manifest.scalars[size_t(dim.symbol())]);
   }
 }
 
@@ -63,7 +61,7 @@ Expected<std::set<std::string>> fa4::findLengths(StringRef text) {
   std::set<std::string> lengths;
   for (const sim::LaunchSpec &launch : manifest->launches)
     for (const sim::ParamSpec &param : launch.params)
-      addLengths(param, lengths);
+      addLengths(*manifest, param, lengths);
   return lengths;
 }
 
@@ -74,20 +72,17 @@ using Sizes = std::map<std::string, int64_t>;
 static Sizes chooseSizes(const sim::Manifest &manifest,
                          const std::set<std::string> &lengths) {
   Sizes sizes;
-  for (const sim::SizeSpec &size : manifest.sizes)
-    if (!size.value && !manifest.isStride(size.name))
-      sizes[size.name] = lengths.count(size.name) ? usualLength : 1;
+  for (auto [i, name] : llvm::enumerate(manifest.scalars))
+    if (!manifest.defaults[i] && !manifest.isStride(int(i)))
+      sizes[name] = lengths.count(name) ? usualLength : 1;
   return sizes;
 }
 
-static sim::SizeMap allSizes(const sim::Manifest &manifest,
-                             const Sizes &chosen) {
-  sim::SizeMap all;
-  for (const sim::SizeSpec &size : manifest.sizes)
-    if (size.value)
-      all[size.name] = *size.value;
+static sim::Values allSizes(const sim::Manifest &manifest,
+                            const Sizes &chosen) {
+  sim::Values all = manifest.defaults;
   for (const auto &[name, value] : chosen)
-    all[name] = sim::Number(value);
+    all[size_t(manifest.findScalar(name))] = sim::Number(value);
   manifest.addRowMajorStrides(all);
   return all;
 }
@@ -95,21 +90,13 @@ static sim::SizeMap allSizes(const sim::Manifest &manifest,
 /// The CTAs of a launch; 0 where the sizes do not say, or the kernel does not
 /// take them.
 static int64_t countCtas(const sim::Manifest &manifest, const Sizes &chosen) {
-  sim::SizeMap sizes = allSizes(manifest, chosen);
-  for (const sim::RequirementSpec &requirement : manifest.requirements) {
-    Expected<int64_t> isGood = requirement.condition.evaluateInteger(sizes);
-    if (!isGood)
-      return llvm::consumeError(isGood.takeError()), 0;
-    if (!*isGood)
+  sim::Values sizes = allSizes(manifest, chosen);
+  for (const sim::Requirement &requirement : manifest.requirements)
+    if (requirement.condition.tryInteger(sizes).value_or(0) == 0)
       return 0;
-  }
   int64_t ctas = 1;
-  for (const sim::Expression &extent : manifest.launches.front().grid) {
-    Expected<int64_t> count = extent.evaluateInteger(sizes);
-    if (!count)
-      return llvm::consumeError(count.takeError()), 0;
-    ctas *= *count;
-  }
+  for (const sim::Expression &extent : manifest.launches.front().grid)
+    ctas *= extent.tryInteger(sizes).value_or(0);
   return ctas;
 }
 
@@ -134,12 +121,12 @@ static void fillSms(const sim::Manifest &manifest,
 /// The bytes of all tensors.
 static Expected<uint64_t> countBytes(const sim::Manifest &manifest,
                                      const Sizes &chosen) {
-  sim::SizeMap sizes = allSizes(manifest, chosen);
+  sim::Values sizes = allSizes(manifest, chosen);
   double bytes = 0;
   for (const sim::TensorSpec &tensor : manifest.tensors) {
     double elements = 1;
     for (const sim::Expression &extent : tensor.shape) {
-      Expected<int64_t> count = extent.evaluateInteger(sizes);
+      Expected<int64_t> count = sim::evaluateInteger(extent, sizes);
       if (!count)
         return count.takeError();
       elements *= double(*count);
@@ -221,7 +208,7 @@ Expected<ModelledTime> fa4::modelTime(StringRef text, StringRef ptx,
   if (!manifest)
     return manifest.takeError();
   auto module = sim::ptx::parseModule(
-      llvm::MemoryBuffer::getMemBufferCopy(ptx, manifest->launches[0].ptx));
+      llvm::MemoryBuffer::getMemBufferCopy(ptx, manifest->launches[0].file));
   if (!module)
     return module.takeError();
   Sizes sizes = chooseSizes(*manifest, lengths);
@@ -240,7 +227,7 @@ Expected<ModelledTime> fa4::modelTime(StringRef text, StringRef ptx,
   for (const sim::TensorSpec &tensor : manifest->tensors)
     if (tensor.role == sim::Role::In && !sim::isFloat(tensor.dtype))
       time.zeros.push_back(tensor.name);
-  std::string path = manifest->launches[0].ptx;
+  std::string path = manifest->launches[0].file;
   sim::Session session(std::move(*manifest));
   session.setModule(path, *module);
   for (const auto &[name, value] : sizes)

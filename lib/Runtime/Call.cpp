@@ -17,9 +17,7 @@ using namespace fa4::runtime;
 namespace fa4::runtime {
 
 /// A tensor of a call: all sizes are known.
-struct Tensor {
-  std::vector<int64_t> shape, strides; ///< Strides in elements.
-  uint64_t bytes = 0;                  ///< From the first to the last element.
+struct Tensor : TensorLayout {
   uint64_t address = 0;
 };
 
@@ -30,19 +28,18 @@ public:
       : program(program), manifest(program.manifest), arguments(arguments) {}
 
   void resolveSizes();
-  void checkRequirements() const;
   void resolveTensors();
   uint64_t layOutWorkspaces();
   void placeTensors();
   void placeWorkspaces(uint64_t workspace);
 
-  std::vector<Number> values;
+  Values values;
   std::vector<Tensor> tensors;
   uint64_t zeroBytes = 0; ///< At the beginning of the workspaces.
 
   /// Whether the tensor is in the memory of `layOutWorkspaces`.
   bool isOwnWorkspace(size_t index) const {
-    return manifest.tensors[index].role == FA4_RUNTIME_WORKSPACE &&
+    return manifest.tensors[index].role == Role::Workspace &&
            !arguments.tensors[index].isGiven && program.views[index].tensor < 0;
   }
 
@@ -50,15 +47,12 @@ private:
   void bind(const Expression &expression, int64_t value, const TensorSpec &spec,
             const char *what);
   void bindSizesOf(size_t index);
-  void resolveStrides();
   void checkGiven(size_t index) const;
   void checkMemory(size_t index) const;
-  std::string describeSizes(const std::string &condition) const;
 
   Fa4RuntimeProgram &program;
   const Manifest &manifest;
   const Arguments &arguments;
-  std::vector<bool> isKnown;
   std::vector<uint64_t> offsets; ///< Of workspaces.
 };
 
@@ -78,23 +72,6 @@ static std::string addressText(uint64_t address) {
   return text;
 }
 
-/// The sizes of the call; of the strides only those that a condition is about,
-/// as there are many.
-std::string Resolution::describeSizes(const std::string &condition) const {
-  std::vector<bool> isLeftOut(values.size());
-  for (const TensorSpec &tensor : manifest.tensors)
-    for (const Expression &stride : tensor.strides)
-      if (int symbol = stride.symbol(); symbol >= 0)
-        isLeftOut[size_t(symbol)] =
-            condition.find(stride.text()) == std::string::npos;
-  std::string text;
-  for (size_t i = 0; i < values.size(); ++i)
-    if (!isLeftOut[i])
-      text += (text.empty() ? "" : ", ") + manifest.scalarNames[i] + " = " +
-              values[i].text();
-  return text;
-}
-
 /// Where the manifest has a bare name for a size or stride, the tensor says its
 /// value.
 void Resolution::bind(const Expression &expression, int64_t value,
@@ -103,13 +80,12 @@ void Resolution::bind(const Expression &expression, int64_t value,
   if (symbol < 0)
     return;
   auto i = size_t(symbol);
-  if (isKnown[i] && !(values[i] == Number(value)))
-    fail(FA4_RUNTIME_BAD_SIZE, "size '" + manifest.scalarNames[i] + "' is " +
+  if (values[i] && !(*values[i] == Number(value)))
+    fail(FA4_RUNTIME_BAD_SIZE, "size '" + manifest.scalars[i] + "' is " +
                                    std::to_string(value) + " by the " + what +
                                    " of '" + spec.name + "', and " +
-                                   values[i].text() + " by another argument");
-  values[i] = value;
-  isKnown[i] = true;
+                                   values[i]->text() + " by another argument");
+  values[i] = Number(value);
 }
 
 void Resolution::bindSizesOf(size_t index) {
@@ -118,10 +94,11 @@ void Resolution::bindSizesOf(size_t index) {
   if (!given.isGiven)
     return;
   size_t rank = spec.shape.size();
-  if (given.dtype && std::strcmp(given.dtype, spec.dtype->name) != 0)
+  const char *dtype = dtypeName(spec.dtype);
+  if (given.dtype && std::strcmp(given.dtype, dtype) != 0)
     fail(FA4_RUNTIME_BAD_ARGUMENT, "tensor '" + spec.name + "' is " +
                                        given.dtype + ", the kernel takes " +
-                                       spec.dtype->name);
+                                       dtype);
   if (!given.shape)
     return;
   if (given.rank < 0 || size_t(given.rank) != rank)
@@ -150,55 +127,20 @@ void Resolution::bindSizesOf(size_t index) {
 }
 
 void Resolution::resolveSizes() {
-  size_t count = manifest.scalars.size();
   values = arguments.scalars;
-  isKnown = arguments.isGiven;
   for (size_t i = 0; i < manifest.tensors.size(); ++i)
     bindSizesOf(i);
-  for (size_t i = 0; i < count; ++i) {
-    const ScalarSpec &scalar = manifest.scalars[i];
-    if (isKnown[i])
-      continue;
-    if (scalar.name == "sm_count")
-      values[i] = int64_t(program.gpu.smCount);
-    else if (scalar.value)
-      values[i] = *scalar.value;
-    else
-      continue;
-    isKnown[i] = true;
-  }
-  resolveStrides();
-  for (size_t i = 0; i < count; ++i)
-    if (!isKnown[i])
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!values[i])
+      values[i] = manifest.scalars[i] == "sm_count"
+                      ? Number(int64_t(program.gpu.smCount))
+                      : manifest.defaults[i];
+  manifest.addRowMajorStrides(values);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!values[i])
       fail(FA4_RUNTIME_BAD_ARGUMENT,
-           "'" + manifest.scalars[i].name + "' has no value");
-}
-
-/// Strides that the call does not give are those of a row-major tensor.
-void Resolution::resolveStrides() {
-  constexpr int64_t kLimit = int64_t(1) << 40;
-  for (const TensorSpec &spec : manifest.tensors) {
-    __int128 packed = 1;
-    for (size_t d = spec.strides.size(); d-- > 0;) {
-      int stride = spec.strides[d].symbol(), size = spec.shape[d].symbol();
-      if (stride >= 0 && !isKnown[size_t(stride)]) {
-        values[size_t(stride)] = int64_t(packed);
-        isKnown[size_t(stride)] = true;
-      }
-      if (size >= 0 && !isKnown[size_t(size)])
-        break; // A size that has no value.
-      packed *= std::max<int64_t>(spec.shape[d].evaluateInteger(values), 1);
-      packed = std::min<__int128>(packed, kLimit);
-    }
-  }
-}
-
-void Resolution::checkRequirements() const {
-  for (const Requirement &requirement : manifest.requirements)
-    if (requirement.condition.evaluateInteger(values) == 0)
-      fail(FA4_RUNTIME_BAD_SIZE,
-           requirement.message + "; this call has " +
-               describeSizes(requirement.condition.text()));
+           "'" + manifest.scalars[i] + "' has no value");
+  manifest.checkRequirements(values);
 }
 
 /// Compares a tensor that the caller gives with what the sizes of the call make
@@ -215,11 +157,12 @@ void Resolution::checkGiven(size_t index) const {
     fail(FA4_RUNTIME_BAD_SIZE,
          "tensor '" + spec.name + "' has shape " + listText(shape) +
              ", the kernel takes " + listText(tensor.shape) +
-             (values.empty() ? "" : " with " + describeSizes("")));
+             (values.empty() ? ""
+                             : " with " + manifest.describeSizes(values, "")));
   // Strides of a tensor without elements lead nowhere.
   if (std::find(shape.begin(), shape.end(), 0) != shape.end())
     return;
-  if (spec.role == FA4_RUNTIME_OUT || spec.role == FA4_RUNTIME_INOUT)
+  if (spec.role == Role::Out || spec.role == Role::InOut)
     for (size_t d = 0; d < rank; ++d)
       if (shape[d] > 1 && tensor.strides[d] == 0)
         fail(FA4_RUNTIME_BAD_ARGUMENT,
@@ -243,38 +186,18 @@ void Resolution::checkGiven(size_t index) const {
 }
 
 void Resolution::resolveTensors() {
-  constexpr int64_t kLimit = int64_t(1) << 40;
   tensors.resize(manifest.tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const TensorSpec &spec = manifest.tensors[i];
-    Tensor &tensor = tensors[i];
-    auto evaluate = [&](const Expression &expression) {
-      int64_t value = expression.evaluateInteger(values);
-      if (value < 0 || value > kLimit)
-        fail(FA4_RUNTIME_BAD_SIZE,
-             "tensor '" + spec.name + "': '" + expression.text() + "' is " +
-                 std::to_string(value) + ", not from 0 to 2^40");
-      return value;
-    };
-    size_t rank = spec.shape.size();
-    tensor.shape.resize(rank);
-    tensor.strides.resize(rank);
-    __int128 last = 0, packed = 1;
-    bool isEmpty = false;
-    for (size_t d = rank; d-- > 0;) {
-      tensor.shape[d] = evaluate(spec.shape[d]);
-      tensor.strides[d] =
-          spec.strides.empty() ? int64_t(packed) : evaluate(spec.strides[d]);
-      packed = std::min<__int128>(packed * tensor.shape[d], kLimit);
-      isEmpty |= tensor.shape[d] == 0;
-      last += __int128(tensor.strides[d]) * (tensor.shape[d] - 1);
-    }
-    if (!isEmpty && last >= kLimit)
-      fail(FA4_RUNTIME_BAD_SIZE, "tensor '" + spec.name + "' is too large");
-    tensor.bytes = isEmpty ? 0 : uint64_t(last + 1) * spec.dtype->bytes;
+    static_cast<TensorLayout &>(tensors[i]) =
+        layOut(manifest.tensors[i], values);
     if (arguments.tensors[i].isGiven)
       checkGiven(i);
   }
+}
+
+/// Whether a workspace holds zeros before a launch.
+static bool isZeros(const TensorSpec &tensor) {
+  return tensor.fill != Fill::Undefined && tensor.fillValue == 0;
 }
 
 /// Workspaces lie behind each other in one piece of memory. Those that are
@@ -285,7 +208,7 @@ uint64_t Resolution::layOutWorkspaces() {
   offsets.assign(tensors.size(), 0);
   for (bool zeros : {true, false}) {
     for (size_t i = 0; i < tensors.size(); ++i) {
-      if (!isOwnWorkspace(i) || manifest.tensors[i].isZeros() != zeros)
+      if (!isOwnWorkspace(i) || isZeros(manifest.tensors[i]) != zeros)
         continue;
       offsets[i] = end;
       end += (tensors[i].bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -324,12 +247,13 @@ void Resolution::placeTensors() {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const TensorSpec &spec = manifest.tensors[i];
     if (!arguments.tensors[i].isGiven) {
-      if (spec.role != FA4_RUNTIME_WORKSPACE)
+      if (spec.role != Role::Workspace)
         fail(FA4_RUNTIME_BAD_ARGUMENT, "tensor '" + spec.name + "' is missing");
       continue;
     }
     uint64_t address = arguments.tensors[i].address;
-    uint64_t alignment = std::max<uint64_t>(spec.alignment, spec.dtype->bytes);
+    uint64_t alignment =
+        std::max<uint64_t>(spec.alignment, dtypeBytes(spec.dtype));
     tensors[i].address = address;
     if (address % alignment)
       fail(FA4_RUNTIME_BAD_ARGUMENT,
@@ -355,7 +279,6 @@ uint64_t fa4::runtime::countWorkspaceBytes(Fa4RuntimeProgram &program,
                                            bool checkAddresses) {
   Resolution resolution(program, arguments);
   resolution.resolveSizes();
-  resolution.checkRequirements();
   resolution.resolveTensors();
   if (checkAddresses)
     resolution.placeTensors();
@@ -399,36 +322,36 @@ static uint64_t roundFloat(double value, int exponentBits, int mantissaBits,
 }
 
 /// Writes the bytes of a scalar parameter.
-static void encodeScalar(const Number &number, const DType &type,
+static void encodeScalar(const Number &number, DType type,
                          const std::string &place, uint8_t *to) {
   uint64_t bits = 0;
-  std::string_view name = type.name;
-  if (type.isFloat) {
+  unsigned bytes = dtypeBytes(type);
+  if (isFloat(type)) {
     double value = number.asDouble();
     float single = float(value);
-    if (name == "f64")
+    if (type == DType::F64)
       std::memcpy(&bits, &value, 8);
-    else if (name == "f32")
+    else if (type == DType::F32)
       std::memcpy(&bits, &single, 4);
     else
-      bits = name == "bf16"   ? roundFloat(value, 8, 7, true)
-             : name == "f16"  ? roundFloat(value, 5, 10, true)
-             : name == "e5m2" ? roundFloat(value, 5, 2, true)
-                              : roundFloat(value, 4, 3, false);
+      bits = type == DType::BF16   ? roundFloat(value, 8, 7, true)
+             : type == DType::F16  ? roundFloat(value, 5, 10, true)
+             : type == DType::E5M2 ? roundFloat(value, 5, 2, true)
+                                   : roundFloat(value, 4, 3, false);
   } else {
     int64_t value = number.integer;
-    unsigned width = name == "bool" ? 1 : 8 * type.bytes;
-    int64_t low = type.isSigned ? -(int64_t(1) << (width - 1)) : 0;
+    unsigned width = type == DType::Bool ? 1 : 8 * bytes;
+    int64_t low = isSigned(type) ? -(int64_t(1) << (width - 1)) : 0;
     bool fits =
         !number.isFloat &&
-        (width == 64 ? type.isSigned || value >= 0
+        (width == 64 ? isSigned(type) || value >= 0
                      : value >= low && value < low + (int64_t(1) << width));
     if (!fits)
       fail(FA4_RUNTIME_BAD_SIZE, "value " + number.text() + " does not fit " +
-                                     type.name + " at " + place);
+                                     dtypeName(type) + " at " + place);
     bits = uint64_t(value);
   }
-  std::memcpy(to, &bits, type.bytes);
+  std::memcpy(to, &bits, bytes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -497,11 +420,11 @@ void CallBuilder::addFills(uint64_t workspace) {
   for (size_t i = 0; i < resolution.tensors.size(); ++i) {
     const TensorSpec &spec = program.manifest.tensors[i];
     const Tensor &tensor = resolution.tensors[i];
-    if (spec.role != FA4_RUNTIME_WORKSPACE || spec.isUndefined ||
+    if (spec.role != Role::Workspace || spec.fill == Fill::Undefined ||
         !tensor.bytes || program.views[i].tensor >= 0 ||
-        (spec.isZeros() && resolution.isOwnWorkspace(i)))
+        (isZeros(spec) && resolution.isOwnWorkspace(i)))
       continue;
-    Fa4RuntimeCall::Fill fill = makeFill(i, spec.fill);
+    Fa4RuntimeCall::Fill fill = makeFill(i, spec.fillValue);
     fill.bytes = tensor.bytes;
     call.fills.push_back(fill);
   }
@@ -516,14 +439,14 @@ Fa4RuntimeCall::Fill CallBuilder::makeFill(size_t tensor, double value) const {
   uint64_t bits = 0;
   bool isWhole = value == std::floor(value) && std::fabs(value) < 0x1p63;
   Number number =
-      spec.dtype->isFloat || !isWhole ? Number(value) : Number(int64_t(value));
-  encodeScalar(number, *spec.dtype, "the fill of '" + spec.name + "'",
+      isFloat(spec.dtype) || !isWhole ? Number(value) : Number(int64_t(value));
+  encodeScalar(number, spec.dtype, "the fill of '" + spec.name + "'",
                reinterpret_cast<uint8_t *>(&bits));
-  fill.elementBytes = spec.dtype->bytes;
+  fill.elementBytes = dtypeBytes(spec.dtype);
   if (fill.elementBytes == 8) {
     if (bits >> 32 != (bits & 0xffffffff))
       fail(FA4_RUNTIME_BAD_MANIFEST,
-           program.manifest.name + ": the fill of '" + spec.name +
+           program.manifest.file + ": the fill of '" + spec.name +
                "' has two halves, which the driver does not write");
     fill.elementBytes = 4;
   }
@@ -566,7 +489,7 @@ void CallBuilder::fillElements(size_t index, double value,
   const Tensor &tensor = resolution.tensors[index];
   if (tensor.bytes == 0)
     return;
-  uint64_t element = program.manifest.tensors[index].dtype->bytes;
+  uint64_t element = dtypeBytes(program.manifest.tensors[index].dtype);
   std::vector<FillDim> dims = joinDims(tensor, element);
   Fa4RuntimeCall::Fill fill = makeFill(index, value);
   fill.bytes = element * dims[0].size;
@@ -602,7 +525,7 @@ void CallBuilder::extents(const Expression (&from)[3], unsigned (&to)[3],
       fail(FA4_RUNTIME_BAD_SIZE, std::string(what) + ": '" + from[i].text() +
                                      "' is " + std::to_string(value) +
                                      ", not from 1 to 2^31 - 1, at " +
-                                     launch.place);
+                                     launch.where);
     to[i] = unsigned(value);
   }
 }
@@ -653,14 +576,14 @@ TensorMapBytes CallBuilder::makeMap(const ParamSpec &param) {
       fail(FA4_RUNTIME_BAD_SIZE,
            "'" + expression.text() + "' is " + std::to_string(value) +
                ", not from 0 to " + std::to_string(limit) + ", at " +
-               param.place);
+               param.where);
     return value;
   };
   key.rank = int32_t(spec.dims.size());
   key.type = spec.type;
   key.swizzle = spec.swizzle;
   key.interleave = spec.interleave;
-  key.fill = spec.fill;
+  key.fill = spec.fillNan;
   for (size_t d = 0; d < spec.dims.size(); ++d) {
     key.dims[d] = uint64_t(evaluate(spec.dims[d], int64_t(1) << 32));
     key.box[d] = uint32_t(evaluate(spec.box[d], UINT16_MAX));
@@ -677,7 +600,7 @@ TensorMapBytes CallBuilder::makeMap(const ParamSpec &param) {
              uint64_t(spec.offset.evaluateInteger(resolution.values));
   // How much L2 reads at once: what CUDA's libraries ask for.
   key.promotion = 2; // CU_TENSOR_MAP_L2_PROMOTION_L2_128B
-  return program.encode(key, param.place);
+  return program.encode(key, param.where);
 }
 
 void CallBuilder::write(const ParamSpec &param, uint8_t *to) {
@@ -692,8 +615,8 @@ void CallBuilder::write(const ParamSpec &param, uint8_t *to) {
     break;
   }
   case ParamSpec::Kind::Value:
-    encodeScalar(param.value.evaluate(resolution.values), *param.dtype,
-                 param.place, to);
+    encodeScalar(param.value.evaluate(resolution.values), param.dtype,
+                 param.where, to);
     break;
   case ParamSpec::Kind::Map: {
     TensorMapBytes map = makeMap(param);
@@ -725,7 +648,7 @@ void CallBuilder::buildLaunch(size_t index) {
   int64_t shared = spec.dynamicShared.evaluateInteger(resolution.values);
   if (shared < 0 || shared > INT32_MAX)
     fail(FA4_RUNTIME_BAD_SIZE,
-         "dynamic_smem is " + std::to_string(shared) + " at " + spec.place);
+         "dynamic_smem is " + std::to_string(shared) + " at " + spec.where);
   int64_t clusterSize = int64_t(cluster[0]) * cluster[1] * cluster[2];
   program.configure(*launch.kernel, shared, clusterSize);
   launch.config.dynamicShared = unsigned(shared);
@@ -734,7 +657,7 @@ void CallBuilder::buildLaunch(size_t index) {
     launch.attributes[count].id = LaunchAttribute::ClusterDimension;
     std::copy(cluster, cluster + 3, launch.attributes[count++].clusterDim);
   }
-  if (spec.isDependent) {
+  if (spec.programmatic) {
     launch.attributes[count].id =
         LaunchAttribute::ProgrammaticStreamSerialization;
     launch.attributes[count++].programmatic = 1;
@@ -755,13 +678,12 @@ void CallBuilder::buildLaunch(size_t index) {
           r.param == p && spec.params[p].kind == ParamSpec::Kind::Bytes)
         std::memcpy(bytes + r.at, &value, 8);
     launch.params.push_back(bytes);
-    next += (spec.params[p].size() + sizeof(*next) - 1) / sizeof(*next);
+    next += (spec.params[p].countBytes() + sizeof(*next) - 1) / sizeof(*next);
   }
 }
 
 void CallBuilder::build() {
   resolution.resolveSizes();
-  resolution.checkRequirements();
   resolution.resolveTensors();
   resolution.placeTensors();
   addFills(provideWorkspace(resolution.layOutWorkspaces()));
@@ -769,8 +691,8 @@ void CallBuilder::build() {
   size_t count = 0;
   for (const LaunchSpec &launch : launches)
     for (const ParamSpec &param : launch.params)
-      count +=
-          (param.size() + sizeof(TensorMapBytes) - 1) / sizeof(TensorMapBytes);
+      count += (param.countBytes() + sizeof(TensorMapBytes) - 1) /
+               sizeof(TensorMapBytes);
   call.storage = std::make_unique<TensorMapBytes[]>(count);
   next = call.storage.get();
   call.launches.resize(launches.size());

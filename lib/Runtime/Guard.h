@@ -10,6 +10,7 @@
 #define FA4_LIB_RUNTIME_GUARD_H
 
 #include "Error.h"
+#include "fa4/Manifest/Error.h"
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -22,6 +23,13 @@ inline char *copyText(const std::string &text) {
   if (copy)
     std::memcpy(copy, text.c_str(), text.size() + 1);
   return copy;
+}
+
+inline Fa4RuntimeStatus statusOf(manifest::ManifestError::Kind kind) {
+  using Kind = manifest::ManifestError::Kind;
+  return kind == Kind::BadFile   ? FA4_RUNTIME_BAD_FILE
+         : kind == Kind::BadSize ? FA4_RUNTIME_BAD_SIZE
+                                 : FA4_RUNTIME_BAD_MANIFEST;
 }
 
 /// Runs the body of a function of the API: whatever it throws is a status and a
@@ -38,6 +46,10 @@ template <typename F> Fa4RuntimeStatus guard(char **message, F body) {
     if (message)
       *message = copyText(failure.message);
     return failure.status;
+  } catch (const manifest::ManifestError &error) {
+    if (message)
+      *message = copyText(error.what());
+    return statusOf(error.kind);
   } catch (const std::bad_alloc &) {
     status = FA4_RUNTIME_NO_MEMORY;
     text = "there is no memory left";

@@ -20,7 +20,7 @@ namespace {
 struct HostArgument {
   bool isTensor = false;
   int index = -1; ///< Among the tensors or scalars of the program.
-  const DType *dtype = nullptr;
+  std::optional<DType> dtype;
   int32_t rank = 0;
 };
 
@@ -90,7 +90,7 @@ static std::vector<HostArgument> readNames(const Manifest &manifest,
     std::string_view name = entry.substr(0, first);
     HostArgument argument;
     if (first != std::string_view::npos)
-      argument.dtype = findDType(entry.substr(first + 1, second - first - 1));
+      argument.dtype = dtypeByName(entry.substr(first + 1, second - first - 1));
     argument.isTensor = second != std::string_view::npos;
     if (argument.isTensor)
       std::from_chars(entry.data() + second + 1, entry.data() + entry.size(),
@@ -137,22 +137,23 @@ static Arguments readValues(const HostKernel::OnGpu &gpu,
   Arguments result;
   result.tensors.resize(manifest.tensors.size());
   result.scalars.resize(manifest.scalars.size());
-  result.isGiven.resize(manifest.scalars.size());
   for (const HostArgument &argument : gpu.arguments) {
     auto index = size_t(argument.index);
     if (argument.isTensor) {
       const int64_t *shape = values + 1;
-      result.tensors[index] = {
-          true,  uint64_t(*values),    argument.dtype->name, argument.rank,
-          shape, shape + argument.rank};
+      result.tensors[index] = {true,
+                               uint64_t(*values),
+                               dtypeName(*argument.dtype),
+                               argument.rank,
+                               shape,
+                               shape + argument.rank};
       values += 1 + 2 * argument.rank;
       continue;
     }
     double floating;
     std::memcpy(&floating, values, sizeof(floating));
-    result.isGiven[index] = true;
     result.scalars[index] =
-        argument.dtype->isFloat ? Number(floating) : Number(*values);
+        isFloat(*argument.dtype) ? Number(floating) : Number(*values);
     ++values;
   }
   return result;

@@ -35,7 +35,6 @@ private:
   std::string findOnlyEntry(CUmodule module, const LaunchSpec &launch) const;
   Kernel *findKernel(CUmodule module, const LaunchSpec &launch);
   void checkParams(const Kernel &kernel, const LaunchSpec &launch) const;
-  uint64_t recordedBytes(const TensorSpec &tensor) const;
   int findRecorded(uint64_t address) const;
 
   Fa4RuntimeProgram &program;
@@ -153,7 +152,7 @@ CUmodule ProgramLoader::loadImage(const void *data, size_t bytes,
 /// The cubin beside the PTX saves the driver's compilation, unless it is for
 /// another GPU.
 CUmodule ProgramLoader::loadFile(const LaunchSpec &launch) {
-  std::string path = resolvePath(options.file ? options.file : "", launch.ptx);
+  const std::string &path = launch.file;
   std::string cubin = path.substr(0, path.rfind('.')) + ".cubin";
   std::string code;
   if (cubin != path && fileExists(cubin)) {
@@ -175,12 +174,12 @@ std::string ProgramLoader::findOnlyEntry(CUmodule module,
   if (!driver.moduleGetFunctionCount || !driver.moduleEnumerateFunctions ||
       !driver.funcGetName)
     fail(FA4_RUNTIME_BAD_MANIFEST,
-         program.manifest.name + ": 'entry' is missing at " + launch.place);
+         program.manifest.file + ": 'entry' is missing at " + launch.where);
   driver.check(driver.moduleGetFunctionCount(&count, module),
                "cuModuleGetFunctionCount");
   if (count != 1)
     fail(FA4_RUNTIME_BAD_MANIFEST,
-         program.manifest.name + ": 'entry' is missing at " + launch.place +
+         program.manifest.file + ": 'entry' is missing at " + launch.where +
              ", and the code has " + std::to_string(count) + " kernels");
   CUfunction function = nullptr;
   const char *name = nullptr;
@@ -203,16 +202,17 @@ void ProgramLoader::checkParams(const Kernel &kernel,
       break;
     if (result != 0)
       return;
-    if (count < launch.params.size() && launch.params[count].size() != bytes)
+    if (count < launch.params.size() &&
+        launch.params[count].countBytes() != bytes)
       fail(FA4_RUNTIME_BAD_MANIFEST,
-           program.manifest.name + ": parameter " + std::to_string(count) +
+           program.manifest.file + ": parameter " + std::to_string(count) +
                " of '" + kernel.entry + "' has " + std::to_string(bytes) +
                " bytes, the manifest passes " +
-               std::to_string(launch.params[count].size()));
+               std::to_string(launch.params[count].countBytes()));
   }
   if (count != launch.params.size())
     fail(FA4_RUNTIME_BAD_MANIFEST,
-         program.manifest.name + ": '" + kernel.entry + "' has " +
+         program.manifest.file + ": '" + kernel.entry + "' has " +
              std::to_string(count) + " parameters, the manifest passes " +
              std::to_string(launch.params.size()));
 }
@@ -228,7 +228,7 @@ Kernel *ProgramLoader::findKernel(CUmodule module, const LaunchSpec &launch) {
   CUresult result =
       driver.moduleGetFunction(&made->function, module, entry.c_str());
   if (result != 0)
-    fail(FA4_RUNTIME_BAD_MANIFEST, program.manifest.name +
+    fail(FA4_RUNTIME_BAD_MANIFEST, program.manifest.file +
                                        ": the code has no kernel '" + entry +
                                        "': " + driver.describe(result));
   driver.check(driver.funcGetAttribute(&made->staticShared, kStaticShared,
@@ -263,24 +263,8 @@ void ProgramLoader::loadKernels() {
 
 /// The bytes from the first to the last element of a tensor whose sizes are
 /// constant, as those of records are; at least 1.
-uint64_t ProgramLoader::recordedBytes(const TensorSpec &tensor) const {
-  constexpr int64_t kLimit = int64_t(1) << 40;
-  __int128 last = 0, packed = 1;
-  for (size_t d = tensor.shape.size(); d-- > 0;) {
-    int64_t size = tensor.shape[d].evaluateInteger({});
-    __int128 stride =
-        tensor.strides.empty() ? packed : tensor.strides[d].evaluateInteger({});
-    if (size <= 0)
-      return 1;
-    if (size > kLimit || stride < 0 || stride > kLimit)
-      fail(FA4_RUNTIME_BAD_MANIFEST, program.manifest.name + ": tensor '" +
-                                         tensor.name +
-                                         "' has a size or stride that is not "
-                                         "from 0 to 2^40");
-    last = std::min<__int128>(last + (size - 1) * stride, kLimit);
-    packed = std::min<__int128>(packed * size, kLimit);
-  }
-  return uint64_t(last + 1) * tensor.dtype->bytes;
+static uint64_t countRecordedBytes(const TensorSpec &tensor) {
+  return std::max<uint64_t>(layOut(tensor, {}).bytes, 1);
 }
 
 /// The tensor that has a recorded address in it: one that the caller gives
@@ -291,9 +275,9 @@ int ProgramLoader::findRecorded(uint64_t address) const {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const TensorSpec &tensor = tensors[i];
     if (!tensor.address || address < *tensor.address ||
-        address - *tensor.address >= recordedBytes(tensor))
+        address - *tensor.address >= countRecordedBytes(tensor))
       continue;
-    if (tensor.role != FA4_RUNTIME_WORKSPACE)
+    if (tensor.role != Role::Workspace)
       return int(i);
     if (best < 0)
       best = int(i);
@@ -306,23 +290,24 @@ void ProgramLoader::findViews() {
   program.views.resize(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     const TensorSpec &tensor = tensors[i];
-    program.hasWorkspaces |= tensor.role == FA4_RUNTIME_WORKSPACE;
+    program.hasWorkspaces |= tensor.role == Role::Workspace;
     if (!tensor.address)
       continue;
     for (const auto *list : {&tensor.shape, &tensor.strides})
       for (const Expression &number : *list)
         if (!number.isConstant())
           fail(FA4_RUNTIME_BAD_MANIFEST,
-               program.manifest.name + ": tensor '" + tensor.name +
+               program.manifest.file + ": tensor '" + tensor.name +
                    "' has an address, and sizes that depend on the call");
-    if (tensor.role != FA4_RUNTIME_WORKSPACE)
+    if (tensor.role != Role::Workspace)
       continue;
     int owner = findRecorded(*tensor.address);
     if (owner == int(i))
       continue;
     uint64_t offset = *tensor.address - *tensors[size_t(owner)].address;
-    if (offset + recordedBytes(tensor) > recordedBytes(tensors[size_t(owner)]))
-      fail(FA4_RUNTIME_BAD_MANIFEST, program.manifest.name + ": workspace '" +
+    if (offset + countRecordedBytes(tensor) >
+        countRecordedBytes(tensors[size_t(owner)]))
+      fail(FA4_RUNTIME_BAD_MANIFEST, program.manifest.file + ": workspace '" +
                                          tensor.name +
                                          "' is partly in another tensor");
     program.views[i] = {owner, offset};
@@ -342,8 +327,8 @@ void ProgramLoader::findRelocations() {
       if (param.kind == ParamSpec::Kind::Map && param.map.address) {
         int tensor = findRecorded(*param.map.address);
         if (tensor < 0)
-          fail(FA4_RUNTIME_BAD_MANIFEST, program.manifest.name +
-                                             ": the address at " + param.place +
+          fail(FA4_RUNTIME_BAD_MANIFEST, program.manifest.file +
+                                             ": the address at " + param.where +
                                              " is in no tensor");
         list.push_back({p, 0, tensor,
                         *param.map.address -
@@ -367,25 +352,35 @@ void ProgramLoader::findRelocations() {
 
 static Manifest readManifest(const Fa4RuntimeLoadOptions &options) {
   if (options.manifest)
-    return parseManifest({options.manifest, options.manifestLength},
-                         options.file ? options.file : "manifest");
+    return Manifest::parse({options.manifest, options.manifestLength},
+                           options.file ? options.file : "manifest");
   if (!options.file)
     fail(FA4_RUNTIME_BAD_ARGUMENT,
          "Fa4RuntimeLoadOptions must have a manifest or a file");
-  return fa4::runtime::readManifest(options.file);
+  return Manifest::read(options.file);
+}
+
+/// Refuses what a manifest may say and only the simulator does.
+static void checkSupport(const Manifest &manifest) {
+  auto refuse = [&](const std::string &problem) {
+    fail(FA4_RUNTIME_BAD_MANIFEST,
+         manifest.file + ": " + problem + ", which only the simulator does");
+  };
+  for (const TensorSpec &tensor : manifest.tensors)
+    if (tensor.role == Role::Workspace &&
+        (tensor.fill == Fill::Random || tensor.fill == Fill::Iota))
+      refuse("workspace '" + tensor.name +
+             "' is filled with more than one number");
+  for (const LaunchSpec &launch : manifest.launches)
+    if (!launch.variables.empty())
+      refuse("variable '" + launch.variables.front().name +
+             "' has an address at " + launch.where);
 }
 
 // What is wrong with the manifest is said where there is no driver, too.
-Fa4RuntimeProgram::Fa4RuntimeProgram(const Fa4RuntimeLoadOptions &given)
-    : manifest(::readManifest(given)), driver(Driver::get()) {
-  // The files of a folder are relative to it.
-  Fa4RuntimeLoadOptions options = given;
-  std::string folder;
-  if (!given.manifest &&
-      manifest.launches.front().place.find(manifest.name + "/launch-") == 0) {
-    folder = manifest.name + "/launch-0.json";
-    options.file = folder.c_str();
-  }
+Fa4RuntimeProgram::Fa4RuntimeProgram(const Fa4RuntimeLoadOptions &options)
+    : manifest(readManifest(options)), driver(Driver::get()) {
+  checkSupport(manifest);
   ProgramLoader loader(*this, options);
   try {
     loader.findViews();

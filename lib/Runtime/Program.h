@@ -10,8 +10,8 @@
 #define FA4_LIB_RUNTIME_PROGRAM_H
 
 #include "Driver.h"
-#include "Manifest.h"
 #include "Workspace.h"
+#include "fa4/Manifest/Manifest.h"
 #include <atomic>
 #include <list>
 #include <map>
@@ -20,6 +20,8 @@
 #include <unordered_map>
 
 namespace fa4::runtime {
+
+using namespace manifest;
 
 class CallBuilder;
 
@@ -66,8 +68,7 @@ struct TensorArgument {
 };
 struct Arguments {
   std::vector<TensorArgument> tensors;
-  std::vector<Number> scalars;
-  std::vector<bool> isGiven; ///< Of the scalars.
+  Values scalars;
   uint64_t workspace = 0, workspaceBytes = 0;
   /// Whether the driver is asked what is at the addresses. While a graph is
   /// captured it does not know what the graph will allocate.

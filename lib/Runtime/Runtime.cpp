@@ -60,16 +60,15 @@ Fa4RuntimeProgram::readArguments(const Fa4RuntimeArguments &from) const {
   Arguments arguments;
   arguments.tensors.resize(manifest.tensors.size());
   arguments.scalars.resize(manifest.scalars.size());
-  arguments.isGiven.resize(manifest.scalars.size());
   arguments.workspace = from.workspace;
   arguments.workspaceBytes = from.workspaceBytes;
   auto unknown = [&](const std::string &name) {
     std::string known;
     for (const TensorSpec &tensor : manifest.tensors)
       known += (known.empty() ? "" : ", ") + tensor.name;
-    for (const ScalarSpec &scalar : manifest.scalars)
-      known += (known.empty() ? "" : ", ") + scalar.name;
-    fail(FA4_RUNTIME_BAD_ARGUMENT, manifest.name +
+    for (const std::string &scalar : manifest.scalars)
+      known += (known.empty() ? "" : ", ") + scalar;
+    fail(FA4_RUNTIME_BAD_ARGUMENT, manifest.file +
                                        ": no tensor or scalar is named '" +
                                        name + "'; there are: " + known);
   };
@@ -101,10 +100,9 @@ Fa4RuntimeProgram::readArguments(const Fa4RuntimeArguments &from) const {
                   int index = manifest.findScalar(scalar.name);
                   if (index < 0)
                     unknown(scalar.name);
-                  if (arguments.isGiven[size_t(index)])
+                  if (arguments.scalars[size_t(index)])
                     fail(FA4_RUNTIME_BAD_ARGUMENT,
                          "'" + std::string(scalar.name) + "' is given twice");
-                  arguments.isGiven[size_t(index)] = true;
                   arguments.scalars[size_t(index)] =
                       scalar.isFloat ? Number(scalar.floating)
                                      : Number(scalar.integer);
@@ -139,11 +137,12 @@ static std::string makeKey(const Arguments &arguments) {
     for (int32_t d = 0; d < tensor.rank && tensor.strides; ++d)
       add(tensor.strides[d]);
   }
-  for (size_t i = 0; i < arguments.scalars.size(); ++i) {
-    add(bool(arguments.isGiven[i]));
-    add(arguments.scalars[i].isFloat);
-    add(arguments.scalars[i].integer);
-    add(arguments.scalars[i].floating);
+  for (const std::optional<Number> &scalar : arguments.scalars) {
+    Number number = scalar.value_or(Number());
+    add(scalar.has_value());
+    add(number.isFloat);
+    add(number.integer);
+    add(number.floating);
   }
   return key;
 }
@@ -230,15 +229,24 @@ size_t fa4RuntimeGetNumTensors(const Fa4RuntimeProgram *program) {
   return program ? program->manifest.tensors.size() : 0;
 }
 
+static_assert(int(Role::In) == FA4_RUNTIME_IN &&
+                  int(Role::Out) == FA4_RUNTIME_OUT &&
+                  int(Role::InOut) == FA4_RUNTIME_INOUT &&
+                  int(Role::Workspace) == FA4_RUNTIME_WORKSPACE,
+              "a role is cast");
+
 bool fa4RuntimeGetTensor(const Fa4RuntimeProgram *program, size_t index,
                          Fa4RuntimeTensorInfo *info) {
   if (!info || index >= fa4RuntimeGetNumTensors(program) ||
       info->size < sizeof(size_t))
     return false;
   const TensorSpec &tensor = program->manifest.tensors[index];
-  Fa4RuntimeTensorInfo known = {
-      info->size,  tensor.name.c_str(),          tensor.dtype->name,
-      tensor.role, int32_t(tensor.shape.size()), tensor.alignment};
+  Fa4RuntimeTensorInfo known = {info->size,
+                                tensor.name.c_str(),
+                                dtypeName(tensor.dtype),
+                                Fa4RuntimeRole(tensor.role),
+                                int32_t(tensor.shape.size()),
+                                tensor.alignment};
   std::memcpy(info, &known, std::min(info->size, sizeof(known)));
   return true;
 }
@@ -250,7 +258,7 @@ size_t fa4RuntimeGetNumScalars(const Fa4RuntimeProgram *program) {
 const char *fa4RuntimeGetScalar(const Fa4RuntimeProgram *program,
                                 size_t index) {
   return index < fa4RuntimeGetNumScalars(program)
-             ? program->manifest.scalars[index].name.c_str()
+             ? program->manifest.scalars[index].c_str()
              : nullptr;
 }
 

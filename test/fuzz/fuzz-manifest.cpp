@@ -9,10 +9,8 @@
 
 using namespace fa4::sim;
 
-static void evaluate(const Expression &expression, const SizeMap &sizes) {
-  auto value = expression.evaluate(sizes);
-  if (!value)
-    llvm::consumeError(value.takeError());
+static void evaluate(const Expression &expression, const Values &values) {
+  (void)expression.tryInteger(values);
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -23,17 +21,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       __builtin_trap(); // No message behind the file's name.
     return 0;
   }
-  SizeMap sizes;
-  for (const SizeSpec &size : manifest->sizes)
-    sizes[size.name] = size.value.value_or(3);
+  Values values = manifest->defaults;
+  for (std::optional<Number> &value : values)
+    value = value.value_or(3);
   for (const TensorSpec &tensor : manifest->tensors)
     for (const Expression &dim : tensor.shape)
-      evaluate(dim, sizes);
+      evaluate(dim, values);
   for (const LaunchSpec &launch : manifest->launches) {
     for (unsigned i = 0; i < 3; ++i)
-      evaluate(launch.grid[i], sizes);
+      evaluate(launch.grid[i], values);
     for (const ParamSpec &param : launch.params)
-      evaluate(param.value, sizes);
+      evaluate(param.value, values);
   }
   return 0;
 }

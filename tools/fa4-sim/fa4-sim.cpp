@@ -271,8 +271,8 @@ bindNames(Session &session, Options &options,
           llvm::ArrayRef<std::pair<std::string, std::string>> bindings) {
   const std::string &manifest = session.manifest().file;
   for (const auto &[name, value] : bindings) {
-    const TensorSpec *tensor = session.manifest().findTensor(name);
-    if (!tensor) {
+    int tensor = session.manifest().findTensor(name);
+    if (tensor < 0) {
       std::optional<Number> number = Number::parse(value);
       if (!number)
         return fail("'" + name + "' is no tensor of " + manifest + ", and '" +
@@ -281,7 +281,7 @@ bindNames(Session &session, Options &options,
         return fail(std::move(error));
       continue;
     }
-    if (tensor->role == Role::Out) {
+    if (session.manifest().tensors[size_t(tensor)].role == Role::Out) {
       options.outputs.emplace_back(name, value);
       continue;
     }

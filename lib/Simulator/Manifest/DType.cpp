@@ -1,4 +1,4 @@
-//===- DType.cpp - element types of tensors -------------------------------===//
+//===- DType.cpp - elements of tensors as bits ----------------------------===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,45 +7,11 @@
 
 #include "fa4/Simulator/Manifest/DType.h"
 #include "llvm/ADT/APFloat.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 #include <cmath>
 
 using namespace fa4::sim;
 using llvm::APFloat;
-
-namespace {
-struct Info {
-  llvm::StringRef name;
-  unsigned bytes;
-  bool isFloat;
-};
-} // namespace
-
-/// The table's rows are in the order of the enumerators of DType.
-static constexpr Info table[] = {
-    {"bool", 1, false}, {"i8", 1, false},  {"u8", 1, false},  {"i16", 2, false},
-    {"u16", 2, false},  {"i32", 4, false}, {"u32", 4, false}, {"i64", 8, false},
-    {"u64", 8, false},  {"e4m3", 1, true}, {"e5m2", 1, true}, {"f16", 2, true},
-    {"bf16", 2, true},  {"f32", 4, true},  {"f64", 8, true},
-};
-
-llvm::StringRef fa4::sim::dtypeName(DType type) {
-  return table[unsigned(type)].name;
-}
-
-std::optional<DType> fa4::sim::dtypeByName(llvm::StringRef name) {
-  for (unsigned i = 0; i < std::size(table); ++i)
-    if (table[i].name == name)
-      return DType(i);
-  return std::nullopt;
-}
-
-unsigned fa4::sim::dtypeBytes(DType type) {
-  return table[unsigned(type)].bytes;
-}
-
-bool fa4::sim::isFloat(DType type) { return table[unsigned(type)].isFloat; }
 
 static const llvm::fltSemantics &semantics(DType type) {
   switch (type) {

@@ -14,7 +14,7 @@ using llvm::Twine;
 
 llvm::Expected<uint64_t> Session::integerOf(const Expression &expression,
                                             uint64_t limit) {
-  auto value = expression.evaluateInteger(values);
+  auto value = evaluateInteger(expression, values);
   if (!value)
     return value.takeError();
   if (*value < 0 || uint64_t(*value) > limit)
@@ -47,14 +47,14 @@ llvm::Expected<TensorMap> Session::makeMap(const ParamSpec &param) {
   const TensorMapSpec &from = param.map;
   TensorMap map;
   map.rank = uint8_t(from.dims.size());
-  map.type = from.type;
-  map.swizzle = from.swizzle;
+  map.type = TensorMapType(from.type);
+  map.swizzle = TensorMapSwizzle(from.swizzle);
   map.interleave = from.interleave;
   map.fillNan = from.fillNan;
   uint64_t base = from.address ? *from.address : tensorOf(from.tensor).address;
   // Dimensions of a map may be such that nobody accesses the first elements,
   // which then need not be in the tensor.
-  auto offset = from.offset.evaluateInteger(values);
+  auto offset = evaluateInteger(from.offset, values);
   if (!offset)
     return offset.takeError();
   map.address = base + uint64_t(*offset);
@@ -96,10 +96,9 @@ static llvm::Expected<std::vector<uint8_t>> encodeScalar(const Number &number,
     return misfit(number.text());
   int64_t value = number.integer;
   unsigned bits = 8 * bytes;
-  bool isSigned = name.starts_with("i");
   if (bits < 64) {
-    int64_t low = isSigned ? -(int64_t(1) << (bits - 1)) : 0;
-    int64_t high = (int64_t(1) << (isSigned ? bits - 1 : bits)) - 1;
+    int64_t low = isSigned(type) ? -(int64_t(1) << (bits - 1)) : 0;
+    int64_t high = (int64_t(1) << (isSigned(type) ? bits - 1 : bits)) - 1;
     if (type == DType::Bool)
       high = 1;
     if (value < low || value > high)
@@ -120,7 +119,7 @@ Session::makeParam(const ParamSpec &param) {
     return bytesOf(tensorOf(param.tensor).address + *offset);
   }
   case ParamSpec::Kind::Value: {
-    auto number = param.value.evaluate(values);
+    auto number = toExpected([&] { return param.value.evaluate(values); });
     if (!number)
       return number.takeError();
     return encodeScalar(*number, param.dtype);
@@ -140,10 +139,6 @@ Session::makeParam(const ParamSpec &param) {
     auto bytes = makeParam(field);
     if (!bytes)
       return bytes;
-    if (offset + bytes->size() > result.size())
-      return llvm::createStringError("a field of " + Twine(bytes->size()) +
-                                     " bytes at " + Twine(offset) +
-                                     " is outside of the struct");
     std::copy(bytes->begin(), bytes->end(), result.begin() + offset);
   }
   return result;
@@ -152,7 +147,7 @@ Session::makeParam(const ParamSpec &param) {
 llvm::Expected<bool> Session::findEmpty(const LaunchSpec &launch) const {
   if (!launch.empty)
     return false;
-  auto isEmpty = launch.empty->condition.evaluateInteger(values);
+  auto isEmpty = evaluateInteger(launch.empty->condition, values);
   if (!isEmpty)
     return fail(llvm::toString(isEmpty.takeError()) + " at " +
                 launch.empty->where);
@@ -162,19 +157,15 @@ llvm::Expected<bool> Session::findEmpty(const LaunchSpec &launch) const {
 /// Returns the grid for as many SMs as there can be (LaunchConfig::widestGrid).
 /// Zeros if the manifest's grid does not go by the number of SMs.
 Dim3 Session::findWidestGrid(const LaunchSpec &launch) const {
-  constexpr llvm::StringLiteral smCount = "sm_count";
-  if (!values.contains(smCount))
+  int smCount = spec.findScalar("sm_count");
+  if (smCount < 0)
     return {0, 0, 0};
-  SizeMap many = values;
-  many[smCount] = Number(int64_t(INT32_MAX));
+  Values many = values;
+  many[size_t(smCount)] = Number(int64_t(INT32_MAX));
   uint32_t parts[3];
   for (unsigned i = 0; i < 3; ++i) {
-    auto value = launch.grid[i].evaluateInteger(many);
-    if (!value) {
-      llvm::consumeError(value.takeError());
-      return {0, 0, 0};
-    }
-    if (*value < 0 || *value > INT32_MAX)
+    std::optional<int64_t> value = launch.grid[i].tryInteger(many);
+    if (!value || *value < 0 || *value > INT32_MAX)
       return {0, 0, 0};
     parts[i] = uint32_t(*value);
   }

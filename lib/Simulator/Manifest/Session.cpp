@@ -25,7 +25,9 @@ struct Session::Image {
 };
 
 Session::Session(Manifest manifest)
-    : spec(std::move(manifest)), memory(std::make_shared<GlobalMemory>()) {}
+    : spec(std::move(manifest)), values(spec.scalars.size()),
+      given(spec.scalars.size()), boundBy(spec.scalars.size()),
+      memory(std::make_shared<GlobalMemory>()) {}
 
 Session::~Session() = default;
 
@@ -41,19 +43,12 @@ const fa4::sim::ptx::Module &Session::module(size_t launch) const {
 // Sizes and shapes
 //===----------------------------------------------------------------------===//
 
-static bool isDeclared(const Manifest &manifest, StringRef size) {
-  return llvm::any_of(manifest.sizes,
-                      [&](const SizeSpec &s) { return s.name == size; });
-}
-
 bool Session::isDeclared(StringRef name) const {
-  return isTensor(name) || ::isDeclared(spec, name);
+  return isTensor(name) || spec.findScalar(name) >= 0;
 }
 
 llvm::Error Session::noSuchName(StringRef name) const {
-  std::vector<std::string> known;
-  for (const SizeSpec &size : spec.sizes)
-    known.push_back(size.name);
+  std::vector<std::string> known = spec.scalars;
   for (const TensorSpec &tensor : spec.tensors)
     known.push_back(tensor.name);
   return fail("no scalar or tensor is named '" + name + "'; there are: " +
@@ -61,19 +56,23 @@ llvm::Error Session::noSuchName(StringRef name) const {
 }
 
 llvm::Error Session::setSize(StringRef name, Number value) {
-  if (!::isDeclared(spec, name))
+  int scalar = spec.findScalar(name);
+  if (scalar < 0)
     return noSuchName(name);
-  given[name] = value;
+  given[size_t(scalar)] = value;
   return llvm::Error::success();
 }
 
-llvm::Error Session::bindSize(StringRef name, Number value, StringRef from) {
-  auto [entry, isNew] = values.try_emplace(name, value);
-  if (isNew)
-    boundBy[name] = from.str();
-  else if (!(entry->second == value))
-    return fail("size '" + name + "' is " + entry->second.text() + " from " +
-                boundBy[name] + " but " + value.text() + " from " + from);
+llvm::Error Session::bindSize(int scalar, Number value, StringRef from) {
+  auto i = size_t(scalar);
+  if (!values[i]) {
+    values[i] = value;
+    boundBy[i] = from.str();
+  } else if (!(*values[i] == value)) {
+    return fail("size '" + spec.scalars[i] + "' is " + values[i]->text() +
+                " from " + boundBy[i] + " but " + value.text() + " from " +
+                from);
+  }
   return llvm::Error::success();
 }
 
@@ -85,9 +84,10 @@ static std::string shapeText(llvm::ArrayRef<int64_t> shape) {
 }
 
 llvm::Error Session::setArray(StringRef name, NpyArray array) {
-  const TensorSpec *tensor = spec.findTensor(name);
-  if (!tensor)
+  int index = spec.findTensor(name);
+  if (index < 0)
     return noSuchName(name);
+  const TensorSpec *tensor = &spec.tensors[size_t(index)];
   if (npyMeaning(array, tensor->dtype) == NpyMeaning::None)
     return fail("tensor '" + name + "' is " + dtypeName(tensor->dtype) +
                 "; an array of " + array.describe() + " cannot fill it");
@@ -101,100 +101,42 @@ llvm::Error Session::setArray(StringRef name, NpyArray array) {
 /// Determines all sizes: first from the call, then from the shapes of arrays,
 /// then from defaults, and last the strides that are still open.
 llvm::Error Session::resolveSizes() {
-  for (const auto &size : given)
-    if (auto error = bindSize(size.first(), size.second, "the call"))
-      return error;
+  for (size_t i = 0; i < given.size(); ++i)
+    if (given[i])
+      if (auto error = bindSize(int(i), *given[i], "the call"))
+        return error;
   for (const TensorSpec &tensor : spec.tensors) {
     auto array = arrays.find(tensor.name);
-    for (size_t i = 0; array != arrays.end() && i < tensor.shape.size(); ++i) {
-      StringRef symbol = tensor.shape[i].symbol();
-      if (symbol.empty() || !::isDeclared(spec, symbol))
-        continue;
-      if (auto error = bindSize(symbol, array->second.shape[i],
-                                "the shape of '" + tensor.name + "'"))
-        return error;
-    }
+    for (size_t i = 0; array != arrays.end() && i < tensor.shape.size(); ++i)
+      if (int symbol = tensor.shape[i].symbol(); symbol >= 0)
+        if (auto error = bindSize(symbol, array->second.shape[i],
+                                  "the shape of '" + tensor.name + "'"))
+          return error;
   }
-  for (const SizeSpec &size : spec.sizes)
-    if (size.value)
-      values.try_emplace(size.name, *size.value);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!values[i])
+      values[i] = spec.defaults[i];
   spec.addRowMajorStrides(values);
-  for (const SizeSpec &size : spec.sizes)
-    if (!values.contains(size.name))
-      return fail("size '" + size.name + "' has no value; give " + size.name +
-                  "=N");
-  return llvm::Error::success();
-}
-
-/// Whether the call is one that the kernels were compiled for. The sentence is
-/// the manifest's, followed by all sizes, and by the strides that it is about.
-llvm::Error Session::checkRequirements() const {
-  for (const RequirementSpec &requirement : spec.requirements) {
-    auto value = requirement.condition.evaluateInteger(values);
-    if (!value)
-      return fail(llvm::toString(value.takeError()) + " at " +
-                  requirement.where);
-    if (*value)
-      continue;
-    std::string call;
-    for (const SizeSpec &size : spec.sizes)
-      if (requirement.condition.text().contains(size.name) ||
-          !spec.isStride(size.name))
-        call += (call.empty() ? "" : ", ") + size.name + " = " +
-                values.lookup(size.name).text();
-    return fail(requirement.message + "; this call has " + call);
-  }
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!values[i])
+      return fail("size '" + spec.scalars[i] + "' has no value; give " +
+                  spec.scalars[i] + "=N");
   return llvm::Error::success();
 }
 
 llvm::Error Session::resolveTensor(const TensorSpec &tensor) {
-  constexpr int64_t limit = int64_t(1) << 40;
-  Tensor result;
+  auto layout = toExpected([&] { return layOut(tensor, values); });
+  if (!layout)
+    return fail(llvm::toString(layout.takeError()));
+  Tensor &result = resolved.emplace_back();
+  static_cast<TensorLayout &>(result) = std::move(*layout);
   result.spec = &tensor;
-  auto list = [&](const std::vector<Expression> &from,
-                  std::vector<int64_t> &to) -> llvm::Error {
-    for (const Expression &expression : from) {
-      auto value = expression.evaluateInteger(values);
-      if (!value)
-        return fail("tensor '" + tensor.name +
-                    "': " + llvm::toString(value.takeError()));
-      if (*value < 0 || *value > limit)
-        return fail("tensor '" + tensor.name + "': size or stride " +
-                    Twine(*value) + " is not from 0 to 2^40");
-      to.push_back(*value);
-    }
-    return llvm::Error::success();
-  };
-  if (auto error = list(tensor.shape, result.shape))
-    return error;
-  if (auto error = list(tensor.strides, result.strides))
-    return error;
-  size_t rank = result.shape.size();
-  bool packed = result.strides.empty();
-  result.strides.resize(rank, 1);
-  __int128 last = 0, stride = 1;
-  bool empty = llvm::is_contained(result.shape, 0);
-  for (size_t d = rank; d--;) {
-    if (packed)
-      result.strides[d] = int64_t(stride);
-    stride = std::min<__int128>(stride * result.shape[d], limit);
-    last += __int128(result.strides[d]) * (result.shape[d] - 1);
-  }
-  if (!empty && last >= limit)
-    return fail("tensor '" + tensor.name + "' is too large");
-  result.bytes = empty ? 0 : uint64_t(last + 1) * dtypeBytes(tensor.dtype);
-  resolved.push_back(std::move(result));
   auto array = arrays.find(tensor.name);
-  if (array == arrays.end() || array->second.shape == resolved.back().shape)
+  if (array == arrays.end() || array->second.shape == result.shape)
     return llvm::Error::success();
   return fail("tensor '" + tensor.name + "' has shape " +
-              shapeText(resolved.back().shape) + ", the array is " +
+              shapeText(result.shape) + ", the array is " +
               array->second.describe());
-}
-
-const Tensor &Session::tensorOf(StringRef name) const {
-  return *llvm::find_if(resolved,
-                        [&](const Tensor &t) { return t.spec->name == name; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -508,7 +450,7 @@ llvm::Expected<MemoryPlace> Session::place(StringRef text) const {
       return fail("no tensor has four bytes at " + text);
     return result;
   }
-  const Tensor &tensor = tensorOf(name);
+  const Tensor &tensor = tensorOf(spec.findTensor(name));
   StringRef list = text.drop_front(name.size());
   llvm::SmallVector<StringRef> parts;
   llvm::SmallVector<int64_t> index;
@@ -554,7 +496,7 @@ llvm::Error Session::fillVariables(const LaunchSpec &launch) {
     const Allocation *known = memory->find(variable.address);
     if (!known || known->address != variable.address ||
         known->name != "." + variable.name)
-      return fail(launch.ptx + " has no variable '" + variable.name + "'");
+      return fail(launch.file + " has no variable '" + variable.name + "'");
     if (variable.file.empty() || !filled.insert(variable.address).second)
       continue;
     auto array = readNpy(variable.file);
@@ -572,7 +514,7 @@ llvm::Error Session::fillVariables(const LaunchSpec &launch) {
 llvm::Error Session::loadModules() {
   for (const LaunchSpec &launch : spec.launches) {
     auto known = llvm::find_if(
-        images, [&](const auto &image) { return image->path == launch.ptx; });
+        images, [&](const auto &image) { return image->path == launch.file; });
     if (known != images.end()) {
       if (auto error = fillVariables(launch))
         return error;
@@ -580,11 +522,11 @@ llvm::Error Session::loadModules() {
       continue;
     }
     auto image = std::make_unique<Image>();
-    image->path = launch.ptx;
-    if (auto given = modules.find(launch.ptx); given != modules.end()) {
+    image->path = launch.file;
+    if (auto given = modules.find(launch.file); given != modules.end()) {
       image->module = given->second;
     } else {
-      auto module = ptx::parseFile(launch.ptx);
+      auto module = ptx::parseFile(launch.file);
       if (!module)
         return module.takeError();
       image->module = *module;
@@ -609,8 +551,10 @@ llvm::Error Session::prepare(const PrepareOptions &options) {
     return error;
   if (auto error = resolveSizes())
     return error;
-  if (auto error = checkRequirements())
-    return error;
+  auto isGood =
+      toExpected([&] { return spec.checkRequirements(values), true; });
+  if (!isGood)
+    return fail(llvm::toString(isGood.takeError()));
   resolved.reserve(spec.tensors.size());
   for (const TensorSpec &tensor : spec.tensors)
     if (auto error = resolveTensor(tensor))
@@ -694,7 +638,7 @@ llvm::Expected<RunResult> Session::run(size_t launch,
 llvm::Expected<NpyArray> Session::array(StringRef name, bool raw) const {
   if (!isTensor(name))
     return fail("no tensor is named '" + name + "'");
-  const Tensor &tensor = tensorOf(name);
+  const Tensor &tensor = tensorOf(spec.findTensor(name));
   unsigned bytes = dtypeBytes(tensor.spec->dtype);
   std::vector<uint8_t> packed;
   const uint8_t *data = dataOf(tensor);

@@ -39,10 +39,8 @@ struct PrepareOptions {
 };
 
 /// A tensor of the call: all sizes are known.
-struct Tensor {
+struct Tensor : TensorLayout {
   const TensorSpec *spec = nullptr;
-  std::vector<int64_t> shape, strides; ///< Strides in elements.
-  uint64_t bytes = 0;                  ///< From the first to the last element.
   uint64_t address = 0;
   bool hasContents = false;
 };
@@ -67,11 +65,13 @@ public:
   /// Sets the contents of a tensor. If a dimension of the tensor's shape is the
   /// name of a size, the array's dimension also sets that size.
   llvm::Error setArray(llvm::StringRef name, NpyArray array);
-  bool isTensor(llvm::StringRef name) const { return spec.findTensor(name); }
+  bool isTensor(llvm::StringRef name) const {
+    return spec.findTensor(name) >= 0;
+  }
   /// True if setSize or setArray take the name.
   bool isDeclared(llvm::StringRef name) const;
   /// The PTX of launches without reading a file: `module` stands for the file
-  /// that they name `path` (LaunchSpec::ptx). To be called before prepare.
+  /// that they name `path` (LaunchSpec::file). To be called before prepare.
   void setModule(llvm::StringRef path,
                  std::shared_ptr<const ptx::Module> module) {
     modules[path] = std::move(module);
@@ -101,7 +101,11 @@ public:
 
   llvm::Expected<NpyArray> array(llvm::StringRef name, bool raw) const;
   const std::vector<Tensor> &tensors() const { return resolved; }
-  const SizeMap &sizes() const { return values; }
+  /// The value of a size or another scalar. After prepare.
+  std::optional<Number> size(llvm::StringRef name) const {
+    int scalar = spec.findScalar(name);
+    return scalar < 0 ? std::nullopt : values[size_t(scalar)];
+  }
 
   /// "out[3]" (an element in row-major order), "out[0,2,5]", an address in
   /// global memory, or "shared:0x408". After prepare.
@@ -115,10 +119,8 @@ private:
   struct Image;
   llvm::Error fail(const llvm::Twine &message) const;
   llvm::Error noSuchName(llvm::StringRef name) const;
-  llvm::Error bindSize(llvm::StringRef name, Number value,
-                       llvm::StringRef from);
+  llvm::Error bindSize(int scalar, Number value, llvm::StringRef from);
   llvm::Error resolveSizes();
-  llvm::Error checkRequirements() const;
   llvm::Error resolveTensor(const TensorSpec &tensor);
   llvm::Error readFiles();
   llvm::Error allocate();
@@ -139,12 +141,12 @@ private:
   llvm::Expected<TensorMap> makeMap(const ParamSpec &param);
   llvm::Expected<uint64_t> integerOf(const Expression &expression,
                                      uint64_t limit);
-  const Tensor &tensorOf(llvm::StringRef name) const;
+  const Tensor &tensorOf(int index) const { return resolved[size_t(index)]; }
   uint8_t *dataOf(const Tensor &tensor) const;
 
   Manifest spec;
-  SizeMap values, given; ///< `given`: by the call, beyond question.
-  llvm::StringMap<std::string> boundBy;
+  Values values, given; ///< `given`: by the call, beyond question.
+  std::vector<std::string> boundBy;
   llvm::StringMap<NpyArray> arrays;
   llvm::StringMap<std::shared_ptr<const ptx::Module>> modules; ///< By path.
   std::vector<Tensor> resolved;

@@ -1,5 +1,4 @@
-//===- Json.cpp - JSON text to values
-//------------------------------------------===//
+//===- Json.cpp - JSON text to values ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,11 +7,27 @@
 //===----------------------------------------------------------------------===//
 
 #include "Json.h"
-#include "Error.h"
+#include "fa4/Manifest/Error.h"
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
-using namespace fa4::runtime;
+using namespace fa4::manifest;
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+void Json::fail(const std::string &problem) const {
+  throw ManifestError(ManifestError::Kind::BadManifest,
+                      problem + " at " +
+                          (where.empty() ? "the top level" : where));
+}
+
+void Json::expect(Kind which, const char *what) const {
+  if (kind != which)
+    fail(std::string("expected ") + what);
+}
 
 const Json *Json::find(std::string_view key) const {
   for (const auto &[name, value] : object)
@@ -21,14 +36,101 @@ const Json *Json::find(std::string_view key) const {
   return nullptr;
 }
 
-namespace {
+const Json &Json::require(std::string_view key) const {
+  expect(Kind::Object, "an object");
+  if (const Json *value = find(key))
+    return *value;
+  fail("'" + std::string(key) + "' is missing");
+}
+
+void Json::onlyKeys(Names keys) const {
+  expect(Kind::Object, "an object");
+  for (const Member &member : object)
+    if (std::find(keys.begin(), keys.end(), member.first) == keys.end())
+      fail("unknown key '" + member.first + "'");
+}
+
+const std::vector<Json::Member> &Json::members() const {
+  expect(Kind::Object, "an object");
+  return object;
+}
+
+const std::vector<Json> &Json::elements() const {
+  expect(Kind::Array, "an array");
+  return array;
+}
+
+const std::string &Json::string() const {
+  expect(Kind::String, "a string");
+  return text;
+}
+
+int64_t Json::integer() const {
+  expect(Kind::Integer, "an integer");
+  return whole;
+}
+
+bool Json::boolean() const {
+  expect(Kind::Bool, "true or false");
+  return truth;
+}
+
+unsigned Json::name(Names names, const char *what) const {
+  const auto *known = std::find(names.begin(), names.end(), string());
+  if (known != names.end())
+    return unsigned(known - names.begin());
+  std::string list;
+  for (const char *each : names)
+    list += (list.empty() ? "" : ", ") + std::string(each);
+  fail(std::string("unknown ") + what + " '" + text + "' (known: " + list +
+       ")");
+}
+
+uint64_t Json::address() const {
+  if (kind == Kind::Integer && whole >= 0)
+    return uint64_t(whole);
+  uint64_t result = 0;
+  bool isHex = text.substr(0, 2) == "0x";
+  const char *first = text.data() + 2 * isHex,
+             *last = text.data() + text.size();
+  auto read = std::from_chars(first, last, result, isHex ? 16 : 10);
+  if (read.ec != std::errc() || read.ptr != last)
+    fail("expected an address such as \"0x700000000000\"");
+  return result;
+}
+
+static int hexDigit(char c) {
+  if (c >= '0' && c <= '9')
+    return c - '0';
+  c |= 0x20;
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+std::vector<uint8_t> Json::bytes() const {
+  std::vector<uint8_t> result;
+  const std::string &digits = string();
+  for (size_t i = 0; i < digits.size(); i += 2) {
+    int high = hexDigit(digits[i]),
+        low = i + 1 < digits.size() ? hexDigit(digits[i + 1]) : -1;
+    if (high < 0 || low < 0)
+      fail("expected pairs of hexadecimal digits");
+    result.push_back(uint8_t(high << 4 | low));
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Parsing
+//===----------------------------------------------------------------------===//
+
+namespace fa4::manifest {
 
 /// A deeper text would not be a manifest, and could overflow the stack.
 constexpr unsigned kMaxDepth = 64;
 
-class Parser {
+class JsonParser {
 public:
-  Parser(std::string_view text, const std::string &name)
+  JsonParser(std::string_view text, const std::string &name)
       : text(text), name(name) {}
 
   Json parse() {
@@ -46,9 +148,9 @@ private:
     size_t line = 1;
     for (char c : text.substr(0, at))
       line += c == '\n';
-    fa4::runtime::fail(FA4_RUNTIME_BAD_MANIFEST,
-                       name + ":" + std::to_string(line) +
-                           ": malformed JSON: " + problem);
+    throw ManifestError(ManifestError::Kind::BadManifest,
+                        name + ":" + std::to_string(line) +
+                            ": malformed JSON: " + problem);
   }
   void skipSpace() {
     while (at < text.size() && std::strchr(" \t\r\n", text[at]) && text[at])
@@ -81,41 +183,41 @@ private:
   size_t at = 0;
 };
 
-Json Parser::parseValue(std::string place, unsigned depth) {
+Json JsonParser::parseValue(std::string place, unsigned depth) {
   if (depth > kMaxDepth)
     fail("it is nested too deeply");
   Json value;
-  value.place = std::move(place);
+  value.where = std::move(place);
   if (consume('{')) {
     parseObject(value, depth);
   } else if (consume('[')) {
     parseArray(value, depth);
   } else if (consume('"')) {
     value.kind = Json::Kind::String;
-    value.string = parseString();
+    value.text = parseString();
   } else if (consume("true") || consume("false")) {
     value.kind = Json::Kind::Bool;
-    value.boolean = text[at - 2] == 'u';
+    value.truth = text[at - 2] == 'u';
   } else if (!consume("null")) {
     parseNumber(value);
   }
   return value;
 }
 
-void Parser::parseArray(Json &value, unsigned depth) {
+void JsonParser::parseArray(Json &value, unsigned depth) {
   value.kind = Json::Kind::Array;
   if (consume(']'))
     return;
   do {
     std::string place =
-        value.place + "[" + std::to_string(value.array.size()) + "]";
+        value.where + "[" + std::to_string(value.array.size()) + "]";
     value.array.push_back(parseValue(std::move(place), depth + 1));
   } while (consume(','));
   if (!consume(']'))
     fail("expected ',' or ']'");
 }
 
-void Parser::parseObject(Json &value, unsigned depth) {
+void JsonParser::parseObject(Json &value, unsigned depth) {
   value.kind = Json::Kind::Object;
   if (consume('}'))
     return;
@@ -128,7 +230,7 @@ void Parser::parseObject(Json &value, unsigned depth) {
         fail("two members have one name");
     if (!consume(':'))
       fail("expected ':'");
-    std::string place = value.place.empty() ? key : value.place + "." + key;
+    std::string place = value.where.empty() ? key : value.where + "." + key;
     Json member = parseValue(std::move(place), depth + 1);
     value.object.emplace_back(std::move(key), std::move(member));
   } while (consume(','));
@@ -136,7 +238,7 @@ void Parser::parseObject(Json &value, unsigned depth) {
     fail("expected ',' or '}'");
 }
 
-void Parser::parseNumber(Json &value) {
+void JsonParser::parseNumber(Json &value) {
   skipSpace();
   size_t end = at;
   while (end < text.size() &&
@@ -145,20 +247,20 @@ void Parser::parseNumber(Json &value) {
          text[end])
     ++end;
   const char *first = text.data() + at, *last = text.data() + end;
-  auto integer = std::from_chars(first, last, value.integer);
+  auto integer = std::from_chars(first, last, value.whole);
   value.kind = Json::Kind::Integer;
   if (first == last || *first == '+')
     fail("expected a value");
   if (integer.ec != std::errc() || integer.ptr != last) {
     value.kind = Json::Kind::Float;
-    auto floating = std::from_chars(first, last, value.floating);
+    auto floating = std::from_chars(first, last, value.number);
     if (floating.ec != std::errc() || floating.ptr != last)
       fail("expected a value");
   }
   at = end;
 }
 
-unsigned Parser::parseHex() {
+unsigned JsonParser::parseHex() {
   unsigned value = 0;
   if (at + 4 > text.size())
     fail("expected four hexadecimal digits");
@@ -171,7 +273,7 @@ unsigned Parser::parseHex() {
 }
 
 /// Reads what follows `\u`.
-void Parser::appendCodePoint(std::string &to) {
+void JsonParser::appendCodePoint(std::string &to) {
   unsigned code = parseHex();
   if (code >= 0xd800 && code < 0xdc00) {
     if (!consume("\\u"))
@@ -200,7 +302,7 @@ void Parser::appendCodePoint(std::string &to) {
 }
 
 /// Reads the rest of a string, up to and with its quotation mark.
-std::string Parser::parseString() {
+std::string JsonParser::parseString() {
   static constexpr char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   std::string result;
   for (;;) {
@@ -226,8 +328,8 @@ std::string Parser::parseString() {
   }
 }
 
-} // namespace
+} // namespace fa4::manifest
 
-Json fa4::runtime::parseJson(std::string_view text, const std::string &name) {
-  return Parser(text, name).parse();
+Json Json::parse(std::string_view text, const std::string &name) {
+  return JsonParser(text, name).parse();
 }
