@@ -107,8 +107,9 @@ endforeach()
 
 # fa4_add_tool(NAME SOURCES... [LINK libraries] [PCH target] [STATIC]
 #              [NO_INSTALL])
-# STATIC: MLIR and LLVM become part of it, where there are archives of them. A
-# fifth of the time of a short run goes to relocating the shared libraries.
+# STATIC: MLIR and LLVM become part of it, where there are archives of them. To
+# relocate the shared libraries takes 20 ms a run, and the tests start such tools
+# some thousand times.
 function(fa4_add_tool name)
   cmake_parse_arguments(ARG "STATIC;NO_INSTALL" "PCH" "DEPENDS;LINK" ${ARGN})
   fa4_default(ARG_PCH FA4LLVMPCH)
