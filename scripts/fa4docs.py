@@ -20,6 +20,7 @@ that library is built.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import dataclasses
+import functools
 import os
 import pathlib
 import re
@@ -60,7 +61,9 @@ def pages():
     return sorted(found + list((ROOT / "docs").rglob("*.md")))
 
 
+@functools.cache
 def parse(page):
+    """The tokens of a page, which is read once."""
     return MarkdownIt("commonmark").enable("table").parse(page.read_text())
 
 

@@ -4,6 +4,7 @@
 """Single instructions of sm_90a in fa4-sim, against values worked out from the manual: the cases of
 bench/instructions."""
 
+import functools
 import random
 import shutil
 import subprocess
@@ -14,7 +15,12 @@ from fa4 import tools
 from fa4_bench.instructions import case, cases, cluster, matrix, simulate, wgmma
 
 needs_simulator = pytest.mark.skipif(not tools.has_tools("fa4-sim"), reason="needs fa4-sim")
-CROSS_SECTION = cases()
+
+
+@functools.cache
+def cross_section():
+    """The cases, whose products take a second or two to work out."""
+    return cases()
 
 
 def wrong(group, **options):
@@ -25,7 +31,7 @@ def wrong(group, **options):
 @needs_simulator
 @pytest.mark.parametrize("types", map("-".join, wgmma.TYPES))
 def test_wgmma(types):
-    group = [c for c in CROSS_SECTION if c.name.startswith(f"wgmma-{types}-")]
+    group = [c for c in cross_section() if c.name.startswith(f"wgmma-{types}-")]
     assert len(group) >= 7
     assert wrong(group, seeds="0:0") == {}
 
@@ -33,7 +39,7 @@ def test_wgmma(types):
 @needs_simulator
 def test_wgmma_at_other_times():
     """The products of wgmma are right if they are performed as early, and as late, as they may be."""
-    group = random.Random(1).sample([c for c in CROSS_SECTION if c.name.startswith("wgmma")], 12)
+    group = random.Random(1).sample([c for c in cross_section() if c.name.startswith("wgmma")], 12)
     assert wrong(group, policy="eager") == {}
     assert wrong(group, policy="lazy") == {}
 

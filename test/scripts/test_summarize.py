@@ -4,6 +4,7 @@
 """The last lines of scripts/test: what passed, failed and was skipped, where
 "skipped" says that something is missing and never that nobody asked for a test."""
 
+import json
 import os
 import re
 import subprocess
@@ -96,6 +97,32 @@ def test_cases_take_turns(tmp_path):
     assert len({y % 5 for y in drawn}) == 3
     assert len(names(FA4_MANY="1")) == 50
     assert [name.split("::")[1] for name in names("--filter", r"x.7.$")] == ["test_x[7]"]
+
+
+def test_groups_that_took_longest_come_first(tmp_path):
+    """The seconds of a last run are given. The group that took longest comes first, a case that was not drawn counts as the
+    cases that were, and a new test comes last."""
+    module = tmp_path / "test_order.py"
+    module.write_text(
+        "import pytest\n"
+        "def test_new(): pass\n"
+        "def test_long(): pass\n"
+        "@pytest.mark.parametrize('x', [pytest.param(x, marks=pytest.mark.xdist_group('a')) for x in range(3)])\n"
+        "def test_cases(x): pass\n"
+        "@pytest.mark.parametrize('y', range(2))\n"
+        "def test_y(y): pass\n"
+    )
+    seconds = {"test_long": 5, "test_cases[0]": 2, "test_cases[1]": 2, "test_y[1]": 4}
+    kept = tmp_path / "cache" / "v" / "fa4" / "seconds"
+    kept.parent.mkdir(parents=True)
+    kept.write_text(json.dumps({f"{module.name}::{name}": taken for name, taken in seconds.items()}))
+    names = collected(
+        "-c", "/dev/null", f"--rootdir={tmp_path}", f"--confcutdir={tmp_path}", "-o", f"cache_dir={tmp_path / 'cache'}",
+        "-p", "conftest", str(module), every=True, PYTHONPATH=str(ROOT / "test"),
+    )  # fmt: skip
+    assert [name.split("::")[1] for name in names] == [
+        "test_cases[0]", "test_cases[1]", "test_cases[2]", "test_long", "test_y[0]", "test_y[1]", "test_new",
+    ]  # fmt: skip
 
 
 def test_skips_name_what_is_missing():
