@@ -285,6 +285,9 @@ static bool optimize(llvm::Module &module, llvm::TargetMachine &machine,
 static bool generate(llvm::Module &module, llvm::TargetMachine &machine,
                      llvm::SmallVectorImpl<char> &text) {
   llvm::raw_svector_ostream stream(text);
+  // The printer writes word by word. It buffers as much as its stream says,
+  // which is nothing for a stream into memory.
+  stream.SetBufferSize(1 << 16);
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, stream, nullptr,
                                   llvm::CodeGenFileType::AssemblyFile,

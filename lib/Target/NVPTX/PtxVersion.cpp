@@ -30,15 +30,15 @@ static unsigned versionOfChip(StringRef chip) {
 
 /// PTX ISA, "Release Notes", of 8.7 and later: what this version has added to
 /// instructions that LLVM 22 or fa4 writes. `operation` is the instruction with
-/// its modifiers, `operands` the number of its operands.
-static unsigned versionOfInstruction(StringRef operation, size_t operands) {
+/// its modifiers, `operands` the text of its operands.
+static unsigned versionOfInstruction(StringRef operation, StringRef operands) {
   auto has = [&](StringRef modifier) {
     return llvm::is_contained(llvm::split(operation, '.'), modifier);
   };
   StringRef root = operation.split('.').first;
   // Three-input min and max, and accesses of 32 bytes.
   if (root == "min" || root == "max")
-    return operands == 4 ? 88 : kFloor;
+    return operands.count(',') == 3 ? 88 : kFloor;
   if (root == "ld" || root == "st") {
     bool isWide =
         has("v8") || has("b256") ||
@@ -59,17 +59,16 @@ static unsigned versionOfInstruction(StringRef operation, size_t operands) {
   return kFloor;
 }
 
-/// Splits an instruction, behind its guard, into the operation and the number
-/// of its operands, and returns the version that has it.
+/// Splits an instruction, behind its guard, into the operation and its
+/// operands, and returns the version that has it.
 static unsigned versionOfStatement(StringRef statement) {
-  statement = statement.trim(" \t{}");
+  statement = statement.drop_while(
+      [](char c) { return llvm::isSpace(c) || c == '{' || c == '}'; });
   if (statement.consume_front("@"))
     statement = statement.drop_until(llvm::isSpace).ltrim();
-  size_t end = statement.find_first_of(" \t");
-  if (statement.empty() || end == StringRef::npos)
-    return kFloor;
-  return versionOfInstruction(statement.take_front(end),
-                              statement.count(',') + 1);
+  StringRef operation = statement.take_until(llvm::isSpace);
+  return versionOfInstruction(operation,
+                              statement.drop_front(operation.size()));
 }
 
 void fa4::claimLowestVersion(std::string &ptx, StringRef chip) {
@@ -85,7 +84,8 @@ void fa4::claimLowestVersion(std::string &ptx, StringRef chip) {
     return;
   unsigned needed = versionOfChip(chip);
   for (StringRef line : llvm::split(StringRef(ptx).substr(begin), '\n')) {
-    line = line.split("//").first;
+    if (line.contains('/'))
+      line = line.split("//").first;
     for (StringRef statement : llvm::split(line, ';'))
       needed = std::max(needed, versionOfStatement(statement));
   }
