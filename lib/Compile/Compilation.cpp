@@ -161,7 +161,8 @@ static std::pair<StringRef, StringRef> getFirstLevel(tile::KernelOp kernel) {
   if (isDistributed)
     return {"distribute", "accesses of single threads"};
   auto channels = kernel.getBody().getOps<tile::ChannelOp>();
-  if (llvm::any_of(channels, [](tile::ChannelOp op) { return op.getOffset(); }))
+  if (llvm::any_of(channels,
+                   [](tile::ChannelOp op) { return op.getPlaceAttr(); }))
     return {"allocate", "channels that have a place in memory"};
   if (!kernel.getBody().getOps<tile::RoleOp>().empty())
     return {"warp-specialize", "roles"};
@@ -184,7 +185,7 @@ static std::pair<StringRef, StringRef> getLastLevel(tile::KernelOp kernel) {
     return {"assign-work", "no roles"};
   auto channels = kernel.getBody().getOps<tile::ChannelOp>();
   if (!channels.empty() && llvm::none_of(channels, [](tile::ChannelOp op) {
-        return op.getOffset().has_value();
+        return bool(op.getPlaceAttr());
       }))
     return {"share-buffers", "channels without a place in memory"};
   bool isWide = kernel

@@ -68,7 +68,7 @@ func.func @f(%q: memref<?x?x?x128xbf16>, %k: memref<?x?x?x128xbf16>, %v: memref<
 // RUN: FileCheck --dump-input=never %s --check-prefix=CLC < %t/clc/f_kernel.ptx
 // RUN: FileCheck --dump-input=never %s --check-prefix=ALL < %t/clc/f_kernel.json
 // Both CTAs' three roles of 128 threads, and their loads and stores; the leader's MMAs and requests.
-// ASK: tile.channel "next" smem stages(1) {{.*}} arrivals(1) bytes(16) empty({{[0-9]+}}) arrivals(774) : <i128>
+// ASK: tile.channel "next" smem stages(1) {{.*}} arrivals(1) bytes(16) empty({{[0-9]+}}) arrivals(774)> : <i128>
 // ASK: tile.role @request kind(issuer) {{.*}} leader {
 // CLC: .reqnctapercluster 2, 1, 1
 // CLC: clusterlaunchcontrol.try_cancel{{.*}}.multicast::cluster::all

@@ -15,13 +15,13 @@
 // RUN:   -o %t.wide.mlir
 // RUN: FileCheck --dump-input=never %s --check-prefix=WIDE < %t.wide.mlir
 // RUN: fa4-test-opt %t.wide.mlir --pass-pipeline='builtin.module(tile.kernel(tile-explore-protocol{max-passes=2}))' -o /dev/null
-// WIDE-DAG: %[[S:.*]] = tile.channel "mma_compute0" tmem stages(1) offset(0)
-// WIDE-DAG: tile.channel "compute0_mma.0" tmem stages(1) in_place_of(%[[S]] : {{.*}}) offset(0)
-// WIDE-DAG: tile.channel "compute0_mma.1" tmem stages(1) in_place_of(%[[S]] : {{.*}}) at(48) offset(48)
-// WIDE-DAG: %[[DP:.*]] = tile.channel "mma_compute0_2" tmem stages(1) offset(128) full({{[0-9]+}}) arrivals(1) :
-// WIDE-DAG: tile.channel "mma_epilogue" tmem stages(1) in_place_of(%[[DP]] : {{.*}}) offset(128) full({{[0-9]+}}) arrivals(1) empty
-// WIDE-DAG: tile.channel "mma_epilogue_2" tmem stages(1) offset(256)
-// WIDE-DAG: tile.channel "mma_epilogue_3" tmem stages(1) offset(384)
+// WIDE-DAG: %[[S:.*]] = tile.channel "mma_compute0" tmem stages(1) place<offset(0)
+// WIDE-DAG: tile.channel "compute0_mma.0" tmem stages(1) in_place_of(%[[S]] : {{.*}}) place<offset(0)
+// WIDE-DAG: tile.channel "compute0_mma.1" tmem stages(1) in_place_of(%[[S]] : {{.*}}) at(48) place<offset(48)
+// WIDE-DAG: %[[DP:.*]] = tile.channel "mma_compute0_2" tmem stages(1) place<offset(128) full({{[0-9]+}}) arrivals(1)> :
+// WIDE-DAG: tile.channel "mma_epilogue" tmem stages(1) in_place_of(%[[DP]] : {{.*}}) place<offset(128) full({{[0-9]+}}) arrivals(1) empty
+// WIDE-DAG: tile.channel "mma_epilogue_2" tmem stages(1) place<offset(256)
+// WIDE-DAG: tile.channel "mma_epilogue_3" tmem stages(1) place<offset(384)
 // WIDE-DAG: tile.channel "epilogue_store" smem stages(2) {{.*}} : <vector<128x32xf32>>
 // WIDE: tile.role @mma
 // WIDE: tile.acquire %mma_epilogue :
@@ -62,14 +62,14 @@
 // CHECK-DAG: tile.channel "lse" smem stages({{[2-9]}}) {{.*}} : <vector<128xf32>>
 // CHECK-DAG: tile.channel "delta" smem stages({{[2-9]}}) {{.*}} : <vector<128xf32>>
 // s with p in its place; dp, whose ds goes to shared memory for both of its uses.
-// CHECK-DAG: %[[S:.*]] = tile.channel "mma_compute0" tmem stages(1) offset(0) full({{.*}}) : <vector<128x128xf32>>
-// CHECK-DAG: tile.channel "compute0_mma.0" tmem stages(1) in_place_of(%[[S]] : {{.*}}) offset(0)
-// CHECK-DAG: tile.channel "mma_compute0_2" tmem stages(1) offset(128) {{.*}} : <vector<128x128xf32>>
+// CHECK-DAG: %[[S:.*]] = tile.channel "mma_compute0" tmem stages(1) place<offset(0) full({{.*}})> : <vector<128x128xf32>>
+// CHECK-DAG: tile.channel "compute0_mma.0" tmem stages(1) in_place_of(%[[S]] : {{.*}}) place<offset(0)
+// CHECK-DAG: tile.channel "mma_compute0_2" tmem stages(1) place<offset(128) {{.*}} : <vector<128x128xf32>>
 // CHECK-DAG: tile.channel "compute0_mma_2" smem stages(1) {{.*}} : <vector<128x128xbf16>>
 // dq leaves in each iteration, dv and dk behind the loop.
-// CHECK-DAG: tile.channel "mma_epilogue" tmem stages(1) offset(256) full({{.*}}) empty({{.*}}) : <vector<128x64xf32>>
-// CHECK-DAG: tile.channel "mma_epilogue_2" tmem stages(1) offset(320) full({{[0-9]+}}) arrivals(1) : <vector<128x64xf32>>
-// CHECK-DAG: tile.channel "mma_epilogue_3" tmem stages(1) offset(384) full({{[0-9]+}}) arrivals(1) : <vector<128x64xf32>>
+// CHECK-DAG: tile.channel "mma_epilogue" tmem stages(1) place<offset(256) full({{.*}}) empty({{.*}})> : <vector<128x64xf32>>
+// CHECK-DAG: tile.channel "mma_epilogue_2" tmem stages(1) place<offset(320) full({{[0-9]+}}) arrivals(1)> : <vector<128x64xf32>>
+// CHECK-DAG: tile.channel "mma_epilogue_3" tmem stages(1) place<offset(384) full({{[0-9]+}}) arrivals(1)> : <vector<128x64xf32>>
 
 // CHECK: tile.role @compute0 kind(vector) first_warp(0)
 // CHECK: scf.for

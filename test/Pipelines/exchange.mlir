@@ -20,8 +20,8 @@
 // A stage has 256 rows of 128 columns, and 128 rows to be sent, which are 32768
 // bytes. Both CTAs tell the leader that their stage is complete, and the
 // leader's MMAs free the stages of both.
-// ALLOCATE: tile.channel "compute0_exchange" smem stages(1) exchange offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(128) landed({{[0-9]+}}) bytes(32768) : <vector<128x256xbf16>>
-// ALLOCATE: tile.channel "exchange_mma" smem stages(1) in_place_of(%compute0_exchange : {{.*}}) offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(2) empty({{[0-9]+}}) arrivals(1) : <vector<256x128xbf16>>
+// ALLOCATE: tile.channel "compute0_exchange" smem stages(1) exchange place<offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(128) landed({{[0-9]+}}) arrivals(1) bytes(32768)> : <vector<128x256xbf16>>
+// ALLOCATE: tile.channel "exchange_mma" smem stages(1) in_place_of(%compute0_exchange : {{.*}}) place<offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(2) empty({{[0-9]+}}) arrivals(1)> : <vector<256x128xbf16>>
 // ALLOCATE: tile.role @compute0
 // ALLOCATE: tile.acquire %exchange_mma
 // ALLOCATE: tile.commit %compute0_exchange

@@ -22,7 +22,7 @@
 // ALLOCATE: tmem_columns = 64
 // ALLOCATE: tile.channel "A" smem {{.*}} bytes(16384) {{.*}} : <vector<64x64xbf16>>
 // ALLOCATE: tile.channel "B" smem {{.*}} split(1) {{.*}} bytes(16384)
-// ALLOCATE: tile.channel "mma_epilogue" tmem stages(1) offset(0) {{.*}} : <vector<64x128xf32>>
+// ALLOCATE: tile.channel "mma_epilogue" tmem stages(1) place<offset(0) {{.*}} : <vector<64x128xf32>>
 
 // LANES: tile.read %mma_epilogue : <vector<64x128xf32>> -> vector<64xf32>
 // LANES: tile.write %{{.*}}, %epilogue_store : vector<64xf32>, <vector<64x128xf32>>

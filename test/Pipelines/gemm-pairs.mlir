@@ -19,9 +19,9 @@
 // The leader's barriers count the bytes of both CTAs: of A, each loads a tile
 // of 16384 bytes, of B half a tile of that size.
 // ALLOCATE: cluster = #tile.cluster<size = 2, axis = 0>
-// ALLOCATE: tile.channel "A" smem stages(4) offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(1) bytes(32768) empty({{[0-9]+}}) arrivals(1)
-// ALLOCATE: tile.channel "B" smem stages(4) split(1) offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(1) bytes(16384) empty({{[0-9]+}}) arrivals(1)
-// ALLOCATE: tile.channel "mma_epilogue" tmem stages(1) offset(0) full({{[0-9]+}}) arrivals(1)
+// ALLOCATE: tile.channel "A" smem stages(4) place<offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(1) bytes(32768) empty({{[0-9]+}}) arrivals(1)
+// ALLOCATE: tile.channel "B" smem stages(4) split(1) place<offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(1) bytes(16384) empty({{[0-9]+}}) arrivals(1)
+// ALLOCATE: tile.channel "mma_epilogue" tmem stages(1) place<offset(0) full({{[0-9]+}}) arrivals(1)
 // ALLOCATE: tile.role @mma kind(issuer) {{.*}} leader {
 
 // PTX: .reqnctapercluster 2, 1, 1

@@ -13,13 +13,13 @@
 
 // CHECK-LABEL: tile.kernel @full_kernel
 // CHECK-SAME: cluster = #tile.cluster<size = 2, axis = 0>
-// CHECK-DAG: tile.channel "k" smem stages(1) offset{{.*}} : <vector<128x128xbf16>>
-// CHECK-DAG: tile.channel "k_2" smem stages(1) split(1) offset{{.*}} : <vector<256x128xbf16>>
+// CHECK-DAG: tile.channel "k" smem stages(1) place<offset{{.*}} : <vector<128x128xbf16>>
+// CHECK-DAG: tile.channel "k_2" smem stages(1) split(1) place<offset{{.*}} : <vector<256x128xbf16>>
 // CHECK-DAG: tile.channel "q" smem stages(1) split(0)
 // CHECK-DAG: tile.channel "q_2" smem stages(1) split(1)
-// CHECK-DAG: tile.channel "compute0_exchange" smem stages(1) exchange offset{{.*}} landed({{[0-9]+}}) bytes(16384) : <vector<128x128xbf16>>
-// CHECK-DAG: tile.channel "exchange_mma" smem stages(1) in_place_of(%compute0_exchange : {{.*}} arrivals(2) empty({{[0-9]+}}) arrivals(1) : <vector<256x64xbf16>>
-// CHECK-DAG: tile.channel "mma_compute0_back" tmem stages(1) in_place_of(%mma_compute0 : {{.*}} arrivals(256) : <vector<128x128xf32>>
+// CHECK-DAG: tile.channel "compute0_exchange" smem stages(1) exchange place<offset{{.*}} landed({{[0-9]+}}) arrivals(1) bytes(16384)> : <vector<128x128xbf16>>
+// CHECK-DAG: tile.channel "exchange_mma" smem stages(1) in_place_of(%compute0_exchange : {{.*}} arrivals(2) empty({{[0-9]+}}) arrivals(1)> : <vector<256x64xbf16>>
+// CHECK-DAG: tile.channel "mma_compute0_back" tmem stages(1) in_place_of(%mma_compute0 : {{.*}} arrivals(256)> : <vector<128x128xf32>>
 // CHECK-DAG: tile.channel "mma_epilogue" tmem stages(1) in_place_of(%mma_compute0 : {{.*}} at(64) {{.*}} : <vector<64x128xf32>>
 // CHECK: tile.commit %mma_compute0_back
 // CHECK: tile.role @mma kind(issuer) {{.*}} leader

@@ -238,8 +238,8 @@ def test_waits_are_in_the_order_of_the_program(tmp_path):
     step of an outer block with a smaller number."""
     file = tmp_path / "kernel.mlir"
     file.write_text(
-        '  tile.kernel @kernel() {\n    %q = tile.channel "q" smem stages(2) offset(0) full(0) arrivals(1) empty(2) arrivals(1) : <vector<128xf32>>\n'
-        '    %s = tile.channel "s" tmem stages(1) offset(0) full(4) arrivals(1) : <vector<128xf32>>\n  }\n'
+        '  tile.kernel @kernel() {\n    %q = tile.channel "q" smem stages(2) place<offset(0) full(0) arrivals(1) empty(2) arrivals(1)> : <vector<128xf32>>\n'
+        '    %s = tile.channel "s" tmem stages(1) place<offset(0) full(4) arrivals(1)> : <vector<128xf32>>\n  }\n'
     )
     behind, inside = (accepted("ahead", f"@mma step {n}.0 wait q and for the next value") for n in (1, 2))
     behind, inside = replace(behind, kernel="kernel", line=9, verifier="rejects"), replace(inside, kernel="kernel", line=7)
@@ -387,7 +387,7 @@ def test_waits_of_an_exchange(tmp_path):
     """The received part of an exchange has its own mbarriers, at which bytes of the other CTA arrive: their waits must
     be found."""
     file = tmp_path / "kernel.mlir"
-    channel = '    %x = tile.channel "x" smem stages(2) exchange offset(0) full(32) arrivals(128) landed(34) bytes(16384) : <vector<128x128xbf16>>'
+    channel = '    %x = tile.channel "x" smem stages(2) exchange place<offset(0) full(32) arrivals(128) landed(34) arrivals(1) bytes(16384)> : <vector<128x128xbf16>>'
     file.write_text(f"  tile.kernel @kernel() {{\n{channel}\n  }}\n")
     texts = ("@exchange step 1.0 wait x", "@exchange step 1.2 wait x (received)", "@compute0 step 2.0 acquire x (kept)")
     weakened = [replace(accepted("weaken", text), kernel="kernel") for text in texts]

@@ -210,7 +210,7 @@ def TileToNVVM : FA4_Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
     tile.kernel @copy(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                       %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
         attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800} {
-      %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) arrivals(1) bytes(16384) empty(2) arrivals(1) : <vector<128x64xbf16>>
+      %tiles = tile.channel "tiles" smem stages(2) place<offset(0) full(0) arrivals(1) bytes(16384) empty(2) arrivals(1)> : <vector<128x64xbf16>>
       tile.role @load kind(issuer) first_warp(0) {
         %i = tile.work_tile : index
         %c0 = arith.constant 0 : index

@@ -85,7 +85,7 @@ LogicalResult RoleLowering::lowerAcquire(AcquireOp op) {
   // All stages of a new ring are free, so the wait for the round before the
   // first one passes. A ring that starts with values has to be drained first.
   bool startsFree = channel.getInitial().value_or(0) == 0;
-  spin(buffer, barrier(*buffer.empty, stage),
+  spin(buffer, barrier(buffer.empty->first, stage),
        RingPositions::parity(builder, loc, position, buffer.stages, startsFree),
        buffer.ranks.empty);
   if (buffer.tensorMemory)
@@ -153,7 +153,7 @@ LogicalResult RoleLowering::lowerWait(WaitOp op) {
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
   // If a ring starts with values, its first round has no commits.
   bool startsFull = channel.getInitial().value_or(0) != 0;
-  spin(buffer, barrier(buffer.full, stage),
+  spin(buffer, barrier(buffer.full.first, stage),
        RingPositions::parity(builder, loc, position, buffer.stages, startsFull),
        buffer.ranks.full);
   if (buffer.ordersTensorMemory)
@@ -193,7 +193,7 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
                      "stage by tile.write (run tile-distribute first)");
   RingPosition position = positions.get(channel, RingUse::Commit);
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
-  Value full = barrier(buffer.full, stage);
+  Value full = barrier(buffer.full.first, stage);
   positions.advance(channel, RingUse::Commit);
   bool isScalar = isWord(channel.getValueType());
   if ((isScalar || !op.getValue()) && buffer.ranks.full == ArrivalReach::All)
@@ -245,7 +245,7 @@ LogicalResult RoleLowering::lowerRelease(ReleaseOp op) {
   RingPosition position = positions.get(channel, RingUse::Release);
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
   positions.advance(channel, RingUse::Release);
-  Value empty = barrier(*buffer.empty, stage);
+  Value empty = barrier(buffer.empty->first, stage);
   ArrivalReach reach = buffer.ranks.empty;
   // What the leader waits for beside all CTAs, it gives back to itself.
   if (role.getLeader() && reach == ArrivalReach::Leader)

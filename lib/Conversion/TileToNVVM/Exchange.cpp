@@ -56,8 +56,8 @@ LogicalResult RoleLowering::lowerExchange(ExchangeOp op) {
   RingPosition position = positions.get(channel, RingUse::Wait);
   --position.offset;
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
-  Value landed = barrier(*buffer.landed, stage);
-  expectBytes(landed, *channel.getLandedBytes());
+  Value landed = barrier(buffer.landed->first, stage);
+  expectBytes(landed, buffer.landed->bytes.value_or(0));
 
   auto clusterPointer = LLVM::LLVMPointerType::get(
       builder.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));

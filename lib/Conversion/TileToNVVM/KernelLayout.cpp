@@ -64,34 +64,6 @@ static LogicalResult describeTile(Buffer &buffer) {
   return success();
 }
 
-LogicalResult KernelLayout::placeBarriers(ChannelOp channel, Buffer &buffer) {
-  if (!channel.getFullArrivals())
-    return channel.emitOpError(
-        "has no 'arrivals' for its 'full' barriers (run tile-allocate first)");
-  buffer.full = *channel.getFull();
-  buffer.fullArrivals = *channel.getFullArrivals();
-  if (auto empty = channel.getEmpty()) {
-    if (!channel.getEmptyArrivals())
-      return channel.emitOpError("has no 'arrivals' for its 'empty' barriers "
-                                 "(run tile-allocate first)");
-    buffer.empty = *empty;
-    buffer.emptyArrivals = *channel.getEmptyArrivals();
-  }
-  if (channel.getExchange()) {
-    if (!channel.getLanded() || !channel.getLandedBytes())
-      return channel.emitOpError(
-          "has no 'landed' barriers with the 'bytes' that "
-          "come from the other CTA (run tile-allocate "
-          "first)");
-    buffer.landed = *channel.getLanded();
-  }
-  barrierCount =
-      std::max(barrierCount, std::max({buffer.full, buffer.empty.value_or(0),
-                                       buffer.landed.value_or(0)}) +
-                                 buffer.stages);
-  return success();
-}
-
 LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
   int64_t end = 0;
   for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
@@ -100,12 +72,13 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
     buffer.tensorMemory = channel.getSpace() == MemorySpace::tmem;
     buffer.ordersTensorMemory = buffer.tensorMemory;
     buffer.stages = channel.getStages();
-    if (!channel.getOffset() || !channel.getFull())
-      return channel.emitOpError("has no place: 'offset' and 'full' are "
-                                 "missing (run tile-allocate first)");
-    buffer.offset = *channel.getOffset();
-    if (failed(placeBarriers(channel, buffer)))
-      return failure();
+    PlaceAttr place = channel.getPlaceAttr();
+    if (!place)
+      return channel.emitOpError("has no place (run tile-allocate first)");
+    buffer.offset = place.getOffset();
+    buffer.full = place.getFull();
+    buffer.empty = place.getEmpty();
+    buffer.landed = place.getLanded();
     int64_t initial = channel.getInitial().value_or(0);
     if (initial != 0 && initial != buffer.stages)
       return channel.emitOpError("starts with ")
@@ -135,7 +108,7 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
   }
   findHandOvers(kernel);
   barriers = llvm::alignTo(end, target.mbarrierBytes);
-  tensorMemorySlot = barriers + barrierCount * target.mbarrierBytes;
+  tensorMemorySlot = barriers + getBarrierCount(kernel) * target.mbarrierBytes;
   sharedBytes = std::max<int64_t>(
       tensorMemorySlot + target.mbarrierBytes,
       static_cast<int64_t>(kernel.getSmemBytes().value_or(0)));
@@ -211,7 +184,7 @@ static LogicalResult checkSides(KernelOp kernel) {
     if (uses.producers.size() > 1)
       return op.emitOpError(
           "is committed by more than one role; a channel has one producer");
-    if (op.getEmpty() && uses.consumers.empty())
+    if (op.getPlaceAttr().getEmpty() && uses.consumers.empty())
       return op.emitOpError(
           "has an empty barrier, but no role waits for the channel");
   }

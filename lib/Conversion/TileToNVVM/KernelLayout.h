@@ -43,16 +43,13 @@ struct Buffer {
   int64_t elementBytes = 0;
   /// The bytes of a row in a box; 0 if the tile is packed.
   int64_t span = 0;
-  /// The numbers of the first barriers. There is no `empty` one if no role
-  /// acquires.
-  int64_t full = 0;
-  std::optional<int64_t> empty;
-  /// Of a tile that is exchanged, which lies in a stage as the result of the
-  /// exchange does, with what goes to the other CTA behind it: the number of
-  /// the first barrier at which bytes of the other CTA arrive.
-  std::optional<int64_t> landed;
-  /// The arrivals that complete a phase.
-  int64_t fullArrivals = 0, emptyArrivals = 0;
+  /// The barriers; no `empty` ones if no role acquires.
+  Barriers full;
+  std::optional<Barriers> empty;
+  /// The barriers at which bytes of the other CTA arrive, for a tile that is
+  /// exchanged. It lies in a stage as the result of the exchange does, with
+  /// what goes to the other CTA behind it.
+  std::optional<Barriers> landed;
   /// The CTAs of the cluster at whose barriers commits and releases arrive.
   ChannelRanks ranks;
   /// True if a value of the channel says to the role that waits for it that
@@ -105,7 +102,6 @@ public:
   int64_t entryRegisters = 0;
   /// Offsets in bytes from the start of dynamic shared memory, and its size.
   int64_t barriers = 0, tensorMemorySlot = 0, sharedBytes = 0;
-  int64_t barrierCount = 0;
   int64_t tensorColumns = 0;
   /// The CTAs of a cluster, and who executes an operation of tensor memory:
   /// each CTA for itself or a pair (PTX ISA, .cta_group).
@@ -118,7 +114,6 @@ public:
 private:
   explicit KernelLayout(const TargetDescription &target) : target(target) {}
   mlir::LogicalResult placeChannels(KernelOp kernel);
-  mlir::LogicalResult placeBarriers(ChannelOp channel, Buffer &buffer);
   void findHandOvers(KernelOp kernel);
   mlir::LogicalResult findRanks(KernelOp kernel);
   mlir::LogicalResult groupWarps(KernelOp kernel);

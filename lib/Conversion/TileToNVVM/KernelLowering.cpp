@@ -81,20 +81,14 @@ void KernelLowering::initBarriers() {
                              /*predicate=*/Value(), builder.getUnitAttr(),
                              /*uniform=*/nullptr,
                              /*in_param_space=*/builder.getUnitAttr());
-  auto init = [&](int64_t first, int64_t stages, int64_t count) {
-    for (int64_t stage = 0; stage < stages; ++stage)
-      NVVM::MBarrierInitOp::create(
-          builder, loc, shared(layout.barriers + 8 * (first + stage)),
-          constant(count), Value());
-  };
-  for (const auto &[channel, buffer] : layout.buffers) {
-    init(buffer.full, buffer.stages, buffer.fullArrivals);
-    if (buffer.empty)
-      init(*buffer.empty, buffer.stages, buffer.emptyArrivals);
-    // The thread that expects the bytes arrives.
-    if (buffer.landed)
-      init(*buffer.landed, buffer.stages, 1);
-  }
+  for (const auto &[channel, buffer] : layout.buffers)
+    for (const std::optional<Barriers> &barriers :
+         {std::optional(buffer.full), buffer.empty, buffer.landed})
+      for (int64_t stage = 0; barriers && stage < buffer.stages; ++stage)
+        NVVM::MBarrierInitOp::create(
+            builder, loc,
+            shared(layout.barriers + 8 * (barriers->first + stage)),
+            constant(barriers->arrivals), Value());
   // The fence makes the initialised barriers visible to asynchronous copies
   // (PTX ISA, fence.mbarrier_init).
   NVVM::FenceMbarrierInitOp::create(builder, loc);

@@ -78,7 +78,7 @@ Value RoleLowering::firstOfPart(LoadOp op) {
 /// byte of all boxes.
 LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
                                      Value stage, Value barrier) {
-  std::optional<uint64_t> bytes = buffer.getChannel().getFullBytes();
+  std::optional<int64_t> bytes = buffer.full.bytes;
   if (!bytes)
     return buffer.getChannel().emitOpError(
         "has no 'bytes' that loads put into a stage (run tile-allocate first)");

@@ -184,7 +184,7 @@ Value fa4::tile::readRegister(OpBuilder &builder, Location loc,
 /// relaxed.
 LogicalResult RoleLowering::requestWork(CommitOp op, const Buffer &buffer,
                                         Value stage, Value barrier) {
-  std::optional<uint64_t> bytes = buffer.getChannel().getFullBytes();
+  std::optional<int64_t> bytes = buffer.full.bytes;
   if (!bytes)
     return op.emitOpError("needs a channel with the 'bytes' of a response (run "
                           "tile-allocate first)");

@@ -6,7 +6,7 @@
 
 // CHECK-LABEL: llvm.func @tensor_memory
 tile.kernel @tensor_memory() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>, tmem_columns = 64 : i64} {
-  %a = tile.channel "a" tmem stages(1) offset(0) full(0) arrivals(256) : <vector<128x64xbf16>>
+  %a = tile.channel "a" tmem stages(1) place<offset(0) full(0) arrivals(256)> : <vector<128x64xbf16>>
   tile.role @lanes kind(vector) first_warp(0) {
     // CHECK: nvvm.tcgen05.wait <store>
     // CHECK: nvvm.tcgen05.fence <before>
@@ -25,7 +25,7 @@ tile.kernel @tensor_memory() attributes {chip = "sm_100a", grid = [#tile.extent<
 
 // CHECK-LABEL: llvm.func @shared_memory
 tile.kernel @shared_memory() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
-  %a = tile.channel "a" smem stages(1) offset(0) full(0) arrivals(256) : <vector<128x64xbf16>>
+  %a = tile.channel "a" smem stages(1) place<offset(0) full(0) arrivals(256)> : <vector<128x64xbf16>>
   tile.role @lanes kind(vector) first_warp(0) {
     // CHECK: nvvm.fence.proxy
     // CHECK: %[[LEADER:.*]] = nvvm.mapa

@@ -18,8 +18,8 @@
 // CHECK: nvvm.mbarrier.init %[[LANDED]], %[[ONE]]
 // CHECK: nvvm.cluster.wait
 tile.kernel @exchange() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
-  %own = tile.channel "own" smem stages(1) exchange offset(0) full(0) arrivals(128) landed(1) bytes(16384) : <vector<128x128xbf16>>
-  %both = tile.channel "both" smem stages(1) in_place_of(%own : !tile.channel<vector<128x128xbf16>>) offset(0) full(2) arrivals(2) : <vector<256x64xbf16>>
+  %own = tile.channel "own" smem stages(1) exchange place<offset(0) full(0) arrivals(128) landed(1) arrivals(1) bytes(16384)> : <vector<128x128xbf16>>
+  %both = tile.channel "both" smem stages(1) in_place_of(%own : !tile.channel<vector<128x128xbf16>>) place<offset(0) full(2) arrivals(2)> : <vector<256x64xbf16>>
   tile.role @lanes kind(vector) first_warp(0) {
     // CHECK: %[[RANK:.*]] = llvm.inline_asm has_side_effects "mov.u32 $0, %cluster_ctarank;"
     // CHECK: %[[FIRST:.*]] = llvm.icmp "eq" %[[RANK]], %[[ZERO]]
@@ -67,8 +67,8 @@ tile.kernel @exchange() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]
 // -----
 
 tile.kernel @rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
-  %own = tile.channel "own" smem stages(1) exchange offset(0) full(0) arrivals(128) landed(1) bytes(1536) : <vector<12x128xbf16>>
-  %both = tile.channel "both" smem stages(1) in_place_of(%own : !tile.channel<vector<12x128xbf16>>) offset(0) full(2) arrivals(2) : <vector<24x64xbf16>>
+  %own = tile.channel "own" smem stages(1) exchange place<offset(0) full(0) arrivals(128) landed(1) arrivals(1) bytes(1536)> : <vector<12x128xbf16>>
+  %both = tile.channel "both" smem stages(1) in_place_of(%own : !tile.channel<vector<12x128xbf16>>) place<offset(0) full(2) arrivals(2)> : <vector<24x64xbf16>>
   tile.role @exchange kind(issuer) first_warp(0) {
     %a = tile.wait %own : <vector<12x128xbf16>> -> vector<12x128xbf16>
     // expected-error @+1 {{exchanges 12 rows; a multiple of 8 is supported}}
@@ -79,15 +79,8 @@ tile.kernel @rows() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cl
 
 // -----
 
-tile.kernel @unplaced() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
-  // expected-error @+1 {{has no 'landed' barriers with the 'bytes' that come from the other CTA (run tile-allocate first)}}
-  %own = tile.channel "own" smem stages(1) exchange offset(0) full(0) arrivals(128) : <vector<128x128xbf16>>
-}
-
-// -----
-
 tile.kernel @lanes() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
-  %own = tile.channel "own" smem stages(1) exchange offset(0) full(0) arrivals(128) landed(1) bytes(16384) : <vector<128x128xbf16>>
+  %own = tile.channel "own" smem stages(1) exchange place<offset(0) full(0) arrivals(128) landed(1) arrivals(1) bytes(16384)> : <vector<128x128xbf16>>
   tile.role @other kind(vector) first_warp(0) {
     // expected-error @+1 {{must have no result, because the role's lanes read the stage by tile.read (run tile-distribute first)}}
     %a = tile.wait %own : <vector<128x128xbf16>> -> vector<128x128xbf16>

@@ -16,10 +16,10 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
                   %c: memref<?x?xbf16> {tile.name = "C", tile.dims = ["M", "N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 128>],
                 tmem_columns = 128 : i64} {
-  %ta = tile.channel "a" smem stages(2) offset(0) full(0) arrivals(1) bytes(16384) empty(2) arrivals(1) : <vector<128x64xbf16>>
-  %tb = tile.channel "b" smem stages(2) offset(32768) full(4) arrivals(1) bytes(16384) empty(6) arrivals(1) : <vector<64x128xbf16>>
-  %acc = tile.channel "acc" tmem stages(1) offset(0) full(8) arrivals(1) : <vector<128x128xf32>>
-  %out = tile.channel "out" smem stages(1) offset(65536) full(9) arrivals(128) : <vector<128x128xbf16>>
+  %ta = tile.channel "a" smem stages(2) place<offset(0) full(0) arrivals(1) bytes(16384) empty(2) arrivals(1)> : <vector<128x64xbf16>>
+  %tb = tile.channel "b" smem stages(2) place<offset(32768) full(4) arrivals(1) bytes(16384) empty(6) arrivals(1)> : <vector<64x128xbf16>>
+  %acc = tile.channel "acc" tmem stages(1) place<offset(0) full(8) arrivals(1)> : <vector<128x128xf32>>
+  %out = tile.channel "out" smem stages(1) place<offset(65536) full(9) arrivals(128)> : <vector<128x128xbf16>>
 
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %tm, %tn = tile.work_tile : index, index

@@ -8,7 +8,7 @@
 // CHECK-LABEL: llvm.func @alone
 tile.kernel @alone(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<clc>} {
-  %next = tile.channel "next" smem stages(1) offset(0) full(0) arrivals(1) bytes(16) empty(1) arrivals(1) : <i128>
+  %next = tile.channel "next" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16) empty(1) arrivals(1)> : <i128>
   tile.role @request kind(issuer) first_warp(0) {
     // CHECK-NOT: mapa
     // CHECK: nvvm.mbarrier.arrive.expect_tx
@@ -31,7 +31,7 @@ tile.kernel @alone(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
 // CHECK-LABEL: llvm.func @pair
 tile.kernel @pair(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<clc>, cluster = #tile.cluster<size = 2, axis = 0>} {
-  %next = tile.channel "next" smem stages(1) offset(0) full(0) arrivals(1) bytes(16) empty(1) arrivals(257) : <i128>
+  %next = tile.channel "next" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16) empty(1) arrivals(257)> : <i128>
   tile.role @lanes kind(vector) first_warp(0) {
     // The first work tile is that of the cluster.
     // CHECK: %clusterid.x

@@ -7,7 +7,7 @@
 // What is in a response is known to tile.response only.
 tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) bytes(16) : <i128>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16)> : <i128>
   tile.role @r kind(issuer) first_warp(0) {
     // expected-error @below {{must be used by tile.response only, because nothing else knows what is in a response}}
     %v = tile.wait %c : <i128> -> i128
@@ -19,7 +19,7 @@ tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
 
 tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) bytes(16) : <i128>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16)> : <i128>
   tile.role @r kind(issuer) first_warp(0) {
     %v = arith.constant 1 : i128
     // expected-error @below {{commits a value that is no response to a tile.request of the role}}
@@ -32,7 +32,7 @@ tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
 // The tensor map of a store with 'to' has one dimension more than the tensor.
 tile.kernel @k(%y: memref<2x2x2x?x64xbf16> {tile.name = "y", tile.dims = ["2", "2", "2", "N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(128) : <vector<128x64xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(128)> : <vector<128x64xbf16>>
   tile.role @store kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
@@ -45,7 +45,7 @@ tile.kernel @k(%y: memref<2x2x2x?x64xbf16> {tile.name = "y", tile.dims = ["2", "
 
 tile.kernel @k(%y: memref<?xbf16> {tile.name = "y", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(128) : <vector<128xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(128)> : <vector<128xbf16>>
   tile.role @store kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %c : <vector<128xbf16>> -> vector<128xbf16>
@@ -59,7 +59,7 @@ tile.kernel @k(%y: memref<?xbf16> {tile.name = "y", tile.dims = ["N"]})
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{has no place: 'offset' and 'full' are missing (run tile-allocate first)}}
+  // expected-error @below {{has no place (run tile-allocate first)}}
   %c = tile.channel "c" smem stages(1) : <vector<128x64xbf16>>
 }
 
@@ -67,24 +67,8 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{has no 'arrivals' for its 'full' barriers (run tile-allocate first)}}
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) : <vector<128x64xbf16>>
-}
-
-// -----
-
-tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  // expected-error @below {{has no 'arrivals' for its 'empty' barriers (run tile-allocate first)}}
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) empty(1) : <vector<128x64xbf16>>
-}
-
-// -----
-
-tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   // expected-error @below {{has no 'bytes' that loads put into a stage (run tile-allocate first)}}
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @r kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
@@ -108,7 +92,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   // expected-error @below {{has a stage that begins at byte 128 of shared memory, not at a multiple of 1024}}
-  %c = tile.channel "c" smem stages(1) offset(128) full(0) arrivals(1) : <vector<128x64xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(128) full(0) arrivals(1)> : <vector<128x64xbf16>>
 }
 
 // -----
@@ -117,7 +101,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   // expected-error @below {{has rows of 16 bytes in shared memory; what a lane has of a row must be a multiple of 32 bytes, the smallest swizzle}}
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x8xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<128x8xbf16>>
 }
 
 // -----
@@ -126,7 +110,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   // expected-error @below {{has elements of 64 bits; elements of 16 and 32 bits are supported}}
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x8xf64>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<128x8xf64>>
 }
 
 // -----
@@ -135,7 +119,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   // expected-error @below {{starts with 1 of 2 stages filled; initial() must be 0 or the number of stages}}
-  %c = tile.channel "c" smem stages(2) initial(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
+  %c = tile.channel "c" smem stages(2) initial(1) place<offset(0) full(0) arrivals(1)> : <vector<128x64xbf16>>
 }
 
 // -----
@@ -144,7 +128,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 32 : i64} {
   // expected-error @below {{ends at column 64 of tensor memory, but the kernel has 32 columns ('tmem_columns')}}
-  %c = tile.channel "c" tmem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xf32>>
+  %c = tile.channel "c" tmem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<128x64xf32>>
 }
 
 // -----
@@ -153,7 +137,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   // expected-error @below {{has an empty barrier, but no role waits for the channel}}
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) empty(1) arrivals(1) : <vector<128x64xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1) empty(1) arrivals(1)> : <vector<128x64xbf16>>
 }
 
 // -----
@@ -195,7 +179,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @r kind(vector) first_warp(0) {
     // expected-error @below {{must have no result, because the role's lanes read the stage by tile.read (run tile-distribute first)}}
     %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
@@ -207,7 +191,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @r kind(issuer) first_warp(0) {
     %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
     // expected-error @below {{computes with tiles, but the role is of kind 'issuer': one thread starts asynchronous work and computes scalars only}}
@@ -220,7 +204,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @r kind(issuer) first_warp(0) {
     %v = tile.wait %c : <vector<128x64xbf16>> -> vector<128x64xbf16>
     // expected-error @below {{must have a result that the role commits to a channel}}
@@ -233,8 +217,8 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 32 : i64} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<32x64xbf16>>
-  %s = tile.channel "s" tmem stages(1) offset(0) full(1) arrivals(1) : <vector<32x32xf32>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<32x64xbf16>>
+  %s = tile.channel "s" tmem stages(1) place<offset(0) full(1) arrivals(1)> : <vector<32x32xf32>>
   tile.role @r kind(issuer) first_warp(0) {
     %v = tile.wait %c : <vector<32x64xbf16>> -> vector<32x64xbf16>
     // expected-error @below {{has M = 32; tcgen05.mma has 64 and 128 rows}}
@@ -248,8 +232,8 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 64 : i64} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <vector<64x64xbf16>>
-  %s = tile.channel "s" tmem stages(1) offset(0) full(1) arrivals(1) : <vector<64x64xf32>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<64x64xbf16>>
+  %s = tile.channel "s" tmem stages(1) place<offset(0) full(1) arrivals(1)> : <vector<64x64xf32>>
   tile.role @r kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -270,7 +254,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(128) : <vector<128x64xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(128)> : <vector<128x64xbf16>>
   tile.role @r kind(vector) first_warp(0) {
     %v = arith.constant dense<1.0> : vector<4xbf16>
     // expected-error @below {{accesses a part of a 16-byte piece of a swizzled row; column and size must be multiples of 16 bytes}}
@@ -292,7 +276,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
 
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384)> : <vector<128x64xbf16>>
   tile.role @r kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %part = memref.cast %x : memref<?x64xbf16> to memref<128x64xbf16>
@@ -318,9 +302,9 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 // An MMA of a pair has 64 or 128 rows in each CTA.
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
-  %a = tile.channel "a" smem stages(1) offset(0) full(0) arrivals(1) : <vector<32x64xbf16>>
-  %b = tile.channel "b" smem stages(1) split(1) offset(8192) full(1) arrivals(1) : <vector<64x64xbf16>>
-  %s = tile.channel "s" tmem stages(1) offset(0) full(2) arrivals(1) : <vector<32x64xf32>>
+  %a = tile.channel "a" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<32x64xbf16>>
+  %b = tile.channel "b" smem stages(1) split(1) place<offset(8192) full(1) arrivals(1)> : <vector<64x64xbf16>>
+  %s = tile.channel "s" tmem stages(1) place<offset(0) full(2) arrivals(1)> : <vector<32x64xf32>>
   tile.role @r kind(issuer) first_warp(0) leader {
     %va = tile.wait %a : <vector<32x64xbf16>> -> vector<32x64xbf16>
     %vb = tile.wait %b : <vector<64x64xbf16>> -> vector<64x64xbf16>
@@ -334,9 +318,9 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
-  %a = tile.channel "a" tmem stages(1) offset(0) full(0) arrivals(1) : <vector<64x64xbf16>>
-  %b = tile.channel "b" smem stages(1) split(1) offset(8192) full(1) arrivals(1) : <vector<64x64xbf16>>
-  %s = tile.channel "s" tmem stages(1) offset(64) full(2) arrivals(1) : <vector<64x64xf32>>
+  %a = tile.channel "a" tmem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<64x64xbf16>>
+  %b = tile.channel "b" smem stages(1) split(1) place<offset(8192) full(1) arrivals(1)> : <vector<64x64xbf16>>
+  %s = tile.channel "s" tmem stages(1) place<offset(64) full(2) arrivals(1)> : <vector<64x64xf32>>
   tile.role @r kind(issuer) first_warp(0) leader {
     %va = tile.wait %a : <vector<64x64xbf16>> -> vector<64x64xbf16>
     %vb = tile.wait %b : <vector<64x64xbf16>> -> vector<64x64xbf16>
@@ -351,7 +335,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 // A part of a tile is stored in boxes of the tensor map, 32 columns here.
 tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(128) : <vector<128x64xf32>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(128)> : <vector<128x64xf32>>
   tile.role @store kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %c : <vector<128x64xf32>> -> vector<128x64xf32>
@@ -366,7 +350,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
 tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"N" by 64>]} {
   // expected-error @below {{exchanges a tile of 64 rows, of which each lane has half a row: not supported}}
-  %c = tile.channel "c" smem stages(1) exchange offset(0) full(0) arrivals(128) landed(1) bytes(4096) : <vector<64x64xbf16>>
+  %c = tile.channel "c" smem stages(1) exchange place<offset(0) full(0) arrivals(128) landed(1) arrivals(1) bytes(4096)> : <vector<64x64xbf16>>
   tile.role @lanes kind(vector) first_warp(0) {
     %v = arith.constant dense<1.0> : vector<32xbf16>
     tile.write %v, %c : vector<32xbf16>, <vector<64x64xbf16>>
@@ -378,7 +362,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
 
 // The leader's threads write into the memory of their own CTA, and arrive at one barrier.
 tile.kernel @leader_writes() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) : <i32>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1)> : <i32>
   tile.role @mma kind(issuer) first_warp(0) leader {
     %c1 = arith.constant 1 : i32
     // expected-error @+1 {{commits a stage that threads of the leader write to roles of all CTAs of a cluster; only MMAs and requests write to all of them}}
@@ -392,7 +376,7 @@ tile.kernel @leader_writes() attributes {chip = "sm_100a", grid = [#tile.extent<
 // -----
 
 tile.kernel @leader_frees() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(256) empty(1) arrivals(1) : <i32>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(256) empty(1) arrivals(1)> : <i32>
   tile.role @mma kind(issuer) first_warp(0) leader {
     %v = tile.wait %c : <i32> -> i32
     // expected-error @+1 {{frees stages of all CTAs of a cluster, but no MMA of the role reads the channel}}
@@ -446,9 +430,9 @@ tile.kernel @unregistered(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]}
 // An MMA reads its B from shared memory.
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
-  %a = tile.channel "a" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
-  %t = tile.channel "t" tmem stages(1) offset(0) full(1) arrivals(1) : <vector<128x64xbf16>>
-  %s = tile.channel "s" tmem stages(1) offset(32) full(2) arrivals(1) : <vector<128x64xf32>>
+  %a = tile.channel "a" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<128x64xbf16>>
+  %t = tile.channel "t" tmem stages(1) place<offset(0) full(1) arrivals(1)> : <vector<128x64xbf16>>
+  %s = tile.channel "s" tmem stages(1) place<offset(32) full(2) arrivals(1)> : <vector<128x64xf32>>
   tile.role @r kind(issuer) first_warp(0) {
     %va = tile.wait %a : <vector<128x64xbf16>> -> vector<128x64xbf16>
     %vt = tile.wait %t : <vector<128x64xbf16>> -> vector<128x64xbf16>
@@ -464,9 +448,9 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 // Tensor memory has the rows of A in its lanes, and cannot be read by columns.
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
-  %a = tile.channel "a" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
-  %t = tile.channel "t" tmem stages(1) offset(0) full(1) arrivals(1) : <vector<128x128xbf16>>
-  %s = tile.channel "s" tmem stages(1) offset(64) full(2) arrivals(1) : <vector<128x64xf32>>
+  %a = tile.channel "a" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<128x64xbf16>>
+  %t = tile.channel "t" tmem stages(1) place<offset(0) full(1) arrivals(1)> : <vector<128x128xbf16>>
+  %s = tile.channel "s" tmem stages(1) place<offset(64) full(2) arrivals(1)> : <vector<128x64xf32>>
   tile.role @r kind(issuer) first_warp(0) {
     %va = tile.wait %a : <vector<128x64xbf16>> -> vector<128x64xbf16>
     %vt = tile.wait %t : <vector<128x128xbf16>> -> vector<128x128xbf16>
@@ -481,9 +465,9 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 // A swizzle pattern has 8 rows.
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
-  %a = tile.channel "a" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
-  %b = tile.channel "b" smem stages(1) offset(16384) full(1) arrivals(1) : <vector<128x64xbf16>>
-  %s = tile.channel "s" tmem stages(1) offset(64) full(2) arrivals(1) : <vector<128x64xf32>>
+  %a = tile.channel "a" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<128x64xbf16>>
+  %b = tile.channel "b" smem stages(1) place<offset(16384) full(1) arrivals(1)> : <vector<128x64xbf16>>
+  %s = tile.channel "s" tmem stages(1) place<offset(64) full(2) arrivals(1)> : <vector<128x64xf32>>
   tile.role @r kind(issuer) first_warp(0) {
     %va = tile.wait %a : <vector<128x64xbf16>> -> vector<128x64xbf16>
     %vb = tile.wait %b : <vector<128x64xbf16>> -> vector<128x64xbf16>
@@ -499,9 +483,9 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 // Along K, an instruction takes 32 bytes of a row.
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
-  %a = tile.channel "a" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
-  %b = tile.channel "b" smem stages(1) offset(16384) full(1) arrivals(1) : <vector<64x16xbf16>>
-  %s = tile.channel "s" tmem stages(1) offset(64) full(2) arrivals(1) : <vector<128x64xf32>>
+  %a = tile.channel "a" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<128x64xbf16>>
+  %b = tile.channel "b" smem stages(1) place<offset(16384) full(1) arrivals(1)> : <vector<64x16xbf16>>
+  %s = tile.channel "s" tmem stages(1) place<offset(64) full(2) arrivals(1)> : <vector<128x64xf32>>
   tile.role @r kind(issuer) first_warp(0) {
     %va = tile.wait %a : <vector<128x64xbf16>> -> vector<128x64xbf16>
     %vb = tile.wait %b : <vector<64x16xbf16>> -> vector<64x16xbf16>
@@ -517,9 +501,9 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 // The tensor core writes a result to tensor memory.
 tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 128 : i64} {
-  %a = tile.channel "a" smem stages(1) offset(0) full(0) arrivals(1) : <vector<128x64xbf16>>
-  %b = tile.channel "b" smem stages(1) offset(16384) full(1) arrivals(1) : <vector<64x64xbf16>>
-  %s = tile.channel "s" smem stages(1) offset(32768) full(2) arrivals(1) : <vector<128x64xf32>>
+  %a = tile.channel "a" smem stages(1) place<offset(0) full(0) arrivals(1)> : <vector<128x64xbf16>>
+  %b = tile.channel "b" smem stages(1) place<offset(16384) full(1) arrivals(1)> : <vector<64x64xbf16>>
+  %s = tile.channel "s" smem stages(1) place<offset(32768) full(2) arrivals(1)> : <vector<128x64xf32>>
   tile.role @r kind(issuer) first_warp(0) {
     %va = tile.wait %a : <vector<128x64xbf16>> -> vector<128x64xbf16>
     %vb = tile.wait %b : <vector<64x64xbf16>> -> vector<64x64xbf16>
@@ -534,7 +518,7 @@ tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
 // A copy has the rows of a whole tile.
 tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 64 : i64} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(128) : <vector<128x64xf32>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(128)> : <vector<128x64xf32>>
   tile.role @store kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %c : <vector<128x64xf32>> -> vector<128x64xf32>
@@ -549,7 +533,7 @@ tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
 // The copy engine does not read tensor memory.
 tile.kernel @k(%y: memref<?x64xf32> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 64 : i64} {
-  %c = tile.channel "c" tmem stages(1) offset(0) full(0) arrivals(128) : <vector<128x64xf32>>
+  %c = tile.channel "c" tmem stages(1) place<offset(0) full(0) arrivals(128)> : <vector<128x64xf32>>
   tile.role @store kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %c : <vector<128x64xf32>> -> vector<128x64xf32>

@@ -43,7 +43,7 @@
 tile.kernel @copy(%x: memref<?x?x128xbf16> {tile.name = "x", tile.dims = ["N", "M", "128"]},
                   %y: memref<?x?x128xbf16> {tile.name = "y", tile.dims = ["N", "M", "128"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) arrivals(1) bytes(32768) empty(2) arrivals(1) : <vector<128x128xbf16>>
+  %tiles = tile.channel "tiles" smem stages(2) place<offset(0) full(0) arrivals(1) bytes(32768) empty(2) arrivals(1)> : <vector<128x128xbf16>>
   tile.role @load kind(issuer) first_warp(0) registers(48) {
     %i = tile.work_tile : index
     %c0 = arith.constant 0 : index
@@ -106,7 +106,7 @@ tile.kernel @copy(%x: memref<?x?x128xbf16> {tile.name = "x", tile.dims = ["N", "
 // CHECK-NOT: nvvm.tcgen05.dealloc
 tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tile.programmatic_launch, tmem_columns = 32 : i64} {
-  %c = tile.channel "c" tmem stages(1) offset(0) full(0) arrivals(128) empty(1) arrivals(128) : <vector<128x32xf32>>
+  %c = tile.channel "c" tmem stages(1) place<offset(0) full(0) arrivals(128) empty(1) arrivals(128)> : <vector<128x32xf32>>
   tile.role @writer kind(vector) first_warp(0) {
     %v = arith.constant dense<1.0> : vector<32xf32>
     tile.acquire %c : <vector<128x32xf32>>
@@ -140,7 +140,7 @@ tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
 // CHECK: nvvm.mbarrier.arrive
 tile.kernel @written_twice(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 32 : i64} {
-  %c = tile.channel "c" tmem stages(1) offset(0) full(0) arrivals(128) empty(1) arrivals(128) : <vector<128x32xf32>>
+  %c = tile.channel "c" tmem stages(1) place<offset(0) full(0) arrivals(128) empty(1) arrivals(128)> : <vector<128x32xf32>>
   tile.role @writer kind(vector) first_warp(0) {
     %v = arith.constant dense<1.0> : vector<16xf32>
     %w = arith.constant dense<2.0> : vector<16xf32>
@@ -196,7 +196,7 @@ tile.kernel @poison(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
 tile.kernel @packed_halves(%v: f32 {tile.name = "v"},
                            %z: memref<?x16xbf16> {tile.name = "z", tile.dims = ["N", "16"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(128) empty(1) arrivals(1) : <vector<128x16xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(128) empty(1) arrivals(1)> : <vector<128x16xbf16>>
   tile.role @writer kind(vector) first_warp(0) {
     %two = vector.from_elements %v, %v : vector<2xf32>
     %half = arith.truncf %two : vector<2xf32> to vector<2xbf16>

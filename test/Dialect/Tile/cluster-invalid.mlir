@@ -159,14 +159,28 @@ tile.kernel @both() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cl
 
 tile.kernel @landed() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
   // expected-error @+1 {{has 'landed' barriers, but nothing comes from another CTA without 'exchange'}}
-  %c = tile.channel "c" smem stages(1) landed(0) : <vector<128x64xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1) landed(1) arrivals(1) bytes(16)> : <vector<128x64xbf16>>
+}
+
+// -----
+
+tile.kernel @not_landed() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
+  // expected-error @+1 {{says 'exchange', so its place must have 'landed' barriers for what comes from the other CTA}}
+  %c = tile.channel "c" smem stages(1) exchange place<offset(0) full(0) arrivals(1)> : <vector<128x64xbf16>>
+}
+
+// -----
+
+tile.kernel @no_bytes() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
+  // expected-error @+1 {{a place has 'landed' barriers without the 'bytes' that come from the other CTA}}
+  %c = tile.channel "c" smem stages(1) exchange place<offset(0) full(0) arrivals(1) landed(1) arrivals(1)> : <vector<128x64xbf16>>
 }
 
 // -----
 
 tile.kernel @counted() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
   // expected-error @+1 {{has bytes(1048576), not from 1 to 1048575}}
-  %c = tile.channel "c" smem stages(1) exchange landed(0) bytes(1048576) : <vector<128x64xbf16>>
+  %c = tile.channel "c" smem stages(1) exchange place<offset(0) full(0) arrivals(1) landed(1) arrivals(1) bytes(1048576)> : <vector<128x64xbf16>>
 }
 
 // -----

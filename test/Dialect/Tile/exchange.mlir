@@ -40,15 +40,15 @@ tile.kernel @program(%y: memref<?x256xbf16> {tile.name = "y", tile.dims = ["M", 
 }
 
 // SAME-LABEL: tile.kernel @roles
-// SAME: tile.channel "own" smem stages(1) exchange offset(0) full(0) arrivals(128) landed(1) bytes(32768) : <vector<128x256xbf16>>
+// SAME: tile.channel "own" smem stages(1) exchange place<offset(0) full(0) arrivals(128) landed(1) arrivals(1) bytes(32768)> : <vector<128x256xbf16>>
 // CHECK-LABEL: tile.kernel @roles
 // CHECK: tile.role @exchange
 // CHECK: tile.wait %own
 // CHECK-NEXT: tile.exchange
 // CHECK-NEXT: tile.commit %both
 tile.kernel @roles() attributes {chip = "sm_100a", grid = [#tile.extent<"1">], cluster = #tile.cluster<size = 2, axis = 0>} {
-  %own = tile.channel "own" smem stages(1) exchange offset(0) full(0) arrivals(128) landed(1) bytes(32768) : <vector<128x256xbf16>>
-  %both = tile.channel "both" smem stages(1) in_place_of(%own : !tile.channel<vector<128x256xbf16>>) offset(0) full(2) arrivals(2) : <vector<256x128xbf16>>
+  %own = tile.channel "own" smem stages(1) exchange place<offset(0) full(0) arrivals(128) landed(1) arrivals(1) bytes(32768)> : <vector<128x256xbf16>>
+  %both = tile.channel "both" smem stages(1) in_place_of(%own : !tile.channel<vector<128x256xbf16>>) place<offset(0) full(2) arrivals(2)> : <vector<256x128xbf16>>
   tile.role @exchange kind(issuer) {
     %v = tile.wait %own : <vector<128x256xbf16>> -> vector<128x256xbf16>
     %w = tile.exchange %v : vector<128x256xbf16> -> vector<256x128xbf16>

@@ -77,23 +77,38 @@ tile.kernel @stages() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} 
 
 // -----
 
+// A place is whole.
+tile.kernel @half_placed() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{expected 'full'}}
+  %s = tile.channel "s" smem stages(1) place<offset(0)> : <vector<128xf32>>
+}
+
+// -----
+
+tile.kernel @uncounted() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  // expected-error @+1 {{expected 'arrivals'}}
+  %s = tile.channel "s" smem stages(1) place<offset(0) full(0) empty(1) arrivals(1)> : <vector<128xf32>>
+}
+
+// -----
+
 tile.kernel @offset() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   // expected-error @+1 {{has offset(9223372036854775807), not from -1073741823 to 1073741823}}
-  %s = tile.channel "s" smem stages(1) offset(9223372036854775807) : <vector<128xf32>>
+  %s = tile.channel "s" smem stages(1) place<offset(9223372036854775807) full(0) arrivals(1)> : <vector<128xf32>>
 }
 
 // -----
 
 tile.kernel @full() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   // expected-error @+1 {{has full(-9223372036854775808), not from -1073741823 to 1073741823}}
-  %s = tile.channel "s" smem stages(1) full(-9223372036854775808) : <vector<128xf32>>
+  %s = tile.channel "s" smem stages(1) place<offset(0) full(-9223372036854775808) arrivals(1)> : <vector<128xf32>>
 }
 
 // -----
 
 tile.kernel @empty() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   // expected-error @+1 {{has empty(1073741824), not from -1073741823 to 1073741823}}
-  %s = tile.channel "s" smem stages(1) empty(1073741824) : <vector<128xf32>>
+  %s = tile.channel "s" smem stages(1) place<offset(0) full(0) arrivals(1) empty(1073741824) arrivals(1)> : <vector<128xf32>>
 }
 
 // -----

@@ -11,10 +11,10 @@
 // EXPLORED: @scalars: {{[0-9]+}} cases, {{[0-9]+}} states
 
 // Each has a word for itself; threads of all consumers free it.
-// CHECK: tile.channel "count" smem stages(2) offset([[#COUNT:]]) full({{.*}}) arrivals(1) empty({{.*}}) arrivals(129) : <index>
-// CHECK: tile.channel "negative" smem stages(1) offset([[#COUNT+16]]) full({{.*}}) arrivals(1) empty({{.*}}) arrivals(128) : <i1>
-// CHECK: tile.channel "scale" smem stages(1) offset([[#COUNT+24]]) full({{.*}}) arrivals(1) empty({{.*}}) arrivals(128) : <f32>
-// CHECK: tile.channel "place" smem stages(1) offset([[#COUNT+32]]) full({{.*}}) arrivals(128) empty({{.*}}) arrivals(1) : <i32>
+// CHECK: tile.channel "count" smem stages(2) place<offset([[#COUNT:]]) full({{.*}}) arrivals(1) empty({{.*}}) arrivals(129)> : <index>
+// CHECK: tile.channel "negative" smem stages(1) place<offset([[#COUNT+16]]) full({{.*}}) arrivals(1) empty({{.*}}) arrivals(128)> : <i1>
+// CHECK: tile.channel "scale" smem stages(1) place<offset([[#COUNT+24]]) full({{.*}}) arrivals(1) empty({{.*}}) arrivals(128)> : <f32>
+// CHECK: tile.channel "place" smem stages(1) place<offset([[#COUNT+32]]) full({{.*}}) arrivals(128) empty({{.*}}) arrivals(1)> : <i32>
 // Lanes have scalars as they are.
 // CHECK: tile.role @lanes
 // CHECK: %[[N:.*]] = tile.wait %count : <index> -> index

@@ -9,12 +9,12 @@
 
 // CHECK-LABEL: tile.kernel @apart
 // CHECK-SAME: smem_bytes = 50248 : i64, tmem_columns = 512 : i64
-// CHECK: "rows" smem stages(2) offset(49152) full(0)
-// CHECK: "small" smem stages(1) offset(32768) full(2)
-// CHECK: "large" smem stages(1) offset(0) full(3)
-// CHECK: "s" tmem stages(2) offset(0) full(4)
-// CHECK: "odd" tmem stages(1) offset(256) full(6)
-// CHECK: "last" tmem stages(1) offset(280) full(7)
+// CHECK: "rows" smem stages(2) place<offset(49152) full(0)
+// CHECK: "small" smem stages(1) place<offset(32768) full(2)
+// CHECK: "large" smem stages(1) place<offset(0) full(3)
+// CHECK: "s" tmem stages(2) place<offset(0) full(4)
+// CHECK: "odd" tmem stages(1) place<offset(256) full(6)
+// CHECK: "last" tmem stages(1) place<offset(280) full(7)
 tile.kernel @apart() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %rows = tile.channel "rows" smem stages(2) : <vector<128xf32>>
   %small = tile.channel "small" smem stages(1) : <vector<128x64xbf16>>
@@ -30,11 +30,11 @@ tile.kernel @apart() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 
 // CHECK-LABEL: tile.kernel @in_place
 // CHECK-SAME: tmem_columns = 256 : i64
-// CHECK: "x" tmem stages(1) offset(0) full
-// CHECK: "s" tmem stages(1) offset(128) full
-// CHECK: "p0" tmem stages(1) in_place_of(%s : {{.*}}) offset(128) full
-// CHECK: "p1" tmem stages(1) in_place_of(%s : {{.*}}) at(48) offset(176) full
-// CHECK: "r" tmem stages(1) in_place_of(%p1 : {{.*}}) at(8) offset(184) full
+// CHECK: "x" tmem stages(1) place<offset(0) full
+// CHECK: "s" tmem stages(1) place<offset(128) full
+// CHECK: "p0" tmem stages(1) in_place_of(%s : {{.*}}) place<offset(128) full
+// CHECK: "p1" tmem stages(1) in_place_of(%s : {{.*}}) at(48) place<offset(176) full
+// CHECK: "r" tmem stages(1) in_place_of(%p1 : {{.*}}) at(8) place<offset(184) full
 tile.kernel @in_place() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %x = tile.channel "x" tmem stages(1) : <vector<128x128xf32>>
   %s = tile.channel "s" tmem stages(1) : <vector<128x128xf32>>
@@ -49,10 +49,10 @@ tile.kernel @in_place() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]
 
 // CHECK-LABEL: tile.kernel @after
 // CHECK-SAME: smem_bytes = 65568 : i64
-// CHECK: "a" smem stages(1) offset(0) full
-// CHECK: "b" smem stages(1) offset(32768) full
-// CHECK: "c" smem stages(1) after(%a, %b : {{.*}}) offset(0) full
-// CHECK: "d" smem stages(1) after(%b : {{.*}}) offset(32768) full
+// CHECK: "a" smem stages(1) place<offset(0) full
+// CHECK: "b" smem stages(1) place<offset(32768) full
+// CHECK: "c" smem stages(1) after(%a, %b : {{.*}}) place<offset(0) full
+// CHECK: "d" smem stages(1) after(%b : {{.*}}) place<offset(32768) full
 tile.kernel @after() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %a = tile.channel "a" smem stages(1) : <vector<128x128xbf16>>
   %b = tile.channel "b" smem stages(1) : <vector<128x128xbf16>>
@@ -67,10 +67,10 @@ tile.kernel @after() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 
 // CHECK-LABEL: tile.kernel @folded
 // CHECK-SAME: tmem_columns = 256 : i64
-// CHECK: "whole" tmem stages(1) offset(0) full
-// CHECK: "folded" tmem stages(2) offset(128) full
-// CHECK: "staged" smem stages(2) offset(0) full
-// CHECK: "rows" smem stages(1) offset(65536) full
+// CHECK: "whole" tmem stages(1) place<offset(0) full
+// CHECK: "folded" tmem stages(2) place<offset(128) full
+// CHECK: "staged" smem stages(2) place<offset(0) full
+// CHECK: "rows" smem stages(1) place<offset(65536) full
 tile.kernel @folded() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
   %whole = tile.channel "whole" tmem stages(1) : <vector<128x128xf32>>
   %folded = tile.channel "folded" tmem stages(2) : <vector<64x128xf32>>

@@ -120,9 +120,9 @@ tile.kernel @first_value() attributes {chip = "sm_100a", grid = [#tile.extent<"1
 tile.kernel @arrivals(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                   %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32784 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384)> : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" has arrivals(64) a phase of its full barriers, expected arrivals(128): @compute 128}}
-  %out = tile.channel "out" smem stages(1) offset(16384) full(1) arrivals(64) : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(1) arrivals(64)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>

@@ -13,7 +13,7 @@
 // RUN: sed -e 's/DIM/256/g' %s | fa4-opt --attn-to-nvvm="to=allocate" | FileCheck --check-prefix=ONE %s
 // RUN: sed -e 's/DIM/128/g' -e 's/%%q: memref<?x?/%%q: memref<?x100/' -e 's/^    : memref<?x?/    : memref<?x100/' -e 's/%%out: memref<?x?/%%out: memref<?x100/' -e 's/%%out : memref<?x?/%%out : memref<?x100/' %s | fa4-opt --attn-to-nvvm="to=allocate" | FileCheck --check-prefix=ONE %s
 // ONE-NOT: compute1
-// ONE-DAG: tile.channel "compute0_mma.0" tmem stages(1) offset(
+// ONE-DAG: tile.channel "compute0_mma.0" tmem stages(1) place<offset(
 // ONE-NOT: in_place_of(%mma_compute
 // ONE-LABEL: tile.role @mma
 // ONE: scf.for
@@ -25,14 +25,14 @@
 // Scores, sums and probabilities are all of tensor memory. The parts of the
 // probabilities, 48 and 16 columns, lie beside each other.
 // CHECK: tmem_columns = 512
-// CHECK-DAG: tile.channel "mma_compute0" tmem {{.*}} offset(0) full({{[0-9]+}}) arrivals(1) empty({{[0-9]+}}) arrivals(128)
-// CHECK-DAG: tile.channel "mma_compute1" tmem {{.*}} offset(128)
-// CHECK-DAG: tile.channel "mma_correction" tmem {{.*}} offset(256)
-// CHECK-DAG: tile.channel "mma_correction_2" tmem {{.*}} offset(320)
-// CHECK-DAG: tile.channel "compute0_mma.0" tmem stages(1) offset(384)
-// CHECK-DAG: tile.channel "compute1_mma.0" tmem stages(1) offset(432)
-// CHECK-DAG: tile.channel "compute0_mma.1" tmem stages(1) offset(480)
-// CHECK-DAG: tile.channel "compute1_mma.1" tmem stages(1) offset(496)
+// CHECK-DAG: tile.channel "mma_compute0" tmem {{.*}} place<offset(0) full({{[0-9]+}}) arrivals(1) empty({{[0-9]+}}) arrivals(128)
+// CHECK-DAG: tile.channel "mma_compute1" tmem {{.*}}offset(128)
+// CHECK-DAG: tile.channel "mma_correction" tmem {{.*}}offset(256)
+// CHECK-DAG: tile.channel "mma_correction_2" tmem {{.*}}offset(320)
+// CHECK-DAG: tile.channel "compute0_mma.0" tmem stages(1) place<offset(384)
+// CHECK-DAG: tile.channel "compute1_mma.0" tmem stages(1) place<offset(432)
+// CHECK-DAG: tile.channel "compute0_mma.1" tmem stages(1) place<offset(480)
+// CHECK-DAG: tile.channel "compute1_mma.1" tmem stages(1) place<offset(496)
 
 // The lanes give the scores back as soon as they have read them.
 // CHECK-LABEL: tile.role @compute0

@@ -13,24 +13,24 @@
 
 // CHECK-LABEL: tile.kernel @attention128
 // CHECK-SAME: smem_bytes = 198888 : i64, tmem_columns = 512 : i64
-// CHECK-DAG: "q0" smem stages(1) offset(131072) full(0) arrivals(1) bytes(32768) :
-// CHECK-DAG: "q1" smem stages(1) offset(163840) full(1) arrivals(1) bytes(32768) :
-// CHECK-DAG: "k" smem stages(2) offset(0) full(2) arrivals(1) bytes(32768) empty(4) arrivals(1) :
-// CHECK-DAG: "v" smem stages(2) offset(65536) full(6) arrivals(1) bytes(32768) empty(8) arrivals(1) :
-// CHECK-DAG: "s0" tmem stages(1) offset(0) full(10) arrivals(1) :
-// CHECK-DAG: "s1" tmem stages(1) offset(128) full(11) arrivals(1) :
-// CHECK-DAG: "p0.0" tmem stages(1) in_place_of(%s0 : {{.*}}) offset(0) full(12) arrivals(128) :
-// CHECK-DAG: "p0.1" tmem stages(1) in_place_of(%s0 : {{.*}}) at(48) offset(48) full(13) arrivals(128) :
-// CHECK-DAG: "p1.0" tmem stages(1) in_place_of(%s1 : {{.*}}) offset(128) full(14) arrivals(128) :
-// CHECK-DAG: "p1.1" tmem stages(1) in_place_of(%s1 : {{.*}}) at(48) offset(176) full(15) arrivals(128) :
-// CHECK-DAG: "a0" smem stages(1) offset(196608) full(16) arrivals(128) empty(17) arrivals(128) :
-// CHECK-DAG: "o0" tmem stages(1) initial(1) offset(256) full(20) arrivals(1) :
-// CHECK-DAG: "o1" tmem stages(1) initial(1) offset(384) full(21) arrivals(1) :
-// CHECK-DAG: "or0" tmem stages(1) in_place_of(%o0 : {{.*}}) offset(256) full(22) arrivals(128) :
-// CHECK-DAG: "or1" tmem stages(1) in_place_of(%o1 : {{.*}}) offset(384) full(23) arrivals(128) :
-// CHECK-DAG: "l0" smem stages(1) offset(197632) full(24) arrivals(128) :
-// CHECK-DAG: "out0" smem stages(1) after({{.*}}) offset(0) full(26) arrivals(128) :
-// CHECK-DAG: "out1" smem stages(1) after({{.*}}) offset(32768) full(27) arrivals(128) :
+// CHECK-DAG: "q0" smem stages(1) place<offset(131072) full(0) arrivals(1) bytes(32768)> :
+// CHECK-DAG: "q1" smem stages(1) place<offset(163840) full(1) arrivals(1) bytes(32768)> :
+// CHECK-DAG: "k" smem stages(2) place<offset(0) full(2) arrivals(1) bytes(32768) empty(4) arrivals(1)> :
+// CHECK-DAG: "v" smem stages(2) place<offset(65536) full(6) arrivals(1) bytes(32768) empty(8) arrivals(1)> :
+// CHECK-DAG: "s0" tmem stages(1) place<offset(0) full(10) arrivals(1)> :
+// CHECK-DAG: "s1" tmem stages(1) place<offset(128) full(11) arrivals(1)> :
+// CHECK-DAG: "p0.0" tmem stages(1) in_place_of(%s0 : {{.*}}) place<offset(0) full(12) arrivals(128)> :
+// CHECK-DAG: "p0.1" tmem stages(1) in_place_of(%s0 : {{.*}}) at(48) place<offset(48) full(13) arrivals(128)> :
+// CHECK-DAG: "p1.0" tmem stages(1) in_place_of(%s1 : {{.*}}) place<offset(128) full(14) arrivals(128)> :
+// CHECK-DAG: "p1.1" tmem stages(1) in_place_of(%s1 : {{.*}}) at(48) place<offset(176) full(15) arrivals(128)> :
+// CHECK-DAG: "a0" smem stages(1) place<offset(196608) full(16) arrivals(128) empty(17) arrivals(128)> :
+// CHECK-DAG: "o0" tmem stages(1) initial(1) place<offset(256) full(20) arrivals(1)> :
+// CHECK-DAG: "o1" tmem stages(1) initial(1) place<offset(384) full(21) arrivals(1)> :
+// CHECK-DAG: "or0" tmem stages(1) in_place_of(%o0 : {{.*}}) place<offset(256) full(22) arrivals(128)> :
+// CHECK-DAG: "or1" tmem stages(1) in_place_of(%o1 : {{.*}}) place<offset(384) full(23) arrivals(128)> :
+// CHECK-DAG: "l0" smem stages(1) place<offset(197632) full(24) arrivals(128)> :
+// CHECK-DAG: "out0" smem stages(1) after({{.*}}) place<offset(0) full(26) arrivals(128)> :
+// CHECK-DAG: "out1" smem stages(1) after({{.*}}) place<offset(32768) full(27) arrivals(128)> :
 // What is filled once has no empty side, nor has what is written in place.
 // CHECK-LABEL: tile.role @load
 // CHECK-NOT: tile.acquire %q
@@ -331,14 +331,14 @@ tile.kernel @attention128(
 
 // CHECK-LABEL: tile.kernel @attention64
 // CHECK-SAME: smem_bytes = 166184 : i64, tmem_columns = 512 : i64
-// CHECK-DAG: "k" smem stages(4) offset(0) full(2) arrivals(1) bytes(16384) empty(6) arrivals(1) :
-// CHECK-DAG: "s1" tmem stages(1) offset(128) full
-// CHECK-DAG: "p1.1" tmem stages(1) in_place_of(%s1 : {{.*}}) at(48) offset(176) full
-// CHECK-DAG: "o0" tmem stages(1) initial(1) offset(256) full
-// CHECK-DAG: "o1" tmem stages(1) initial(1) offset(320) full
-// CHECK-DAG: "or1" tmem stages(1) in_place_of(%o1 : {{.*}}) offset(320) full
-// CHECK-DAG: "out0" smem stages(1) after({{.*}}) offset(0) full
-// CHECK-DAG: "out1" smem stages(1) after({{.*}}) offset(16384) full
+// CHECK-DAG: "k" smem stages(4) place<offset(0) full(2) arrivals(1) bytes(16384) empty(6) arrivals(1)> :
+// CHECK-DAG: "s1" tmem stages(1) place<offset(128) full
+// CHECK-DAG: "p1.1" tmem stages(1) in_place_of(%s1 : {{.*}}) at(48) place<offset(176) full
+// CHECK-DAG: "o0" tmem stages(1) initial(1) place<offset(256) full
+// CHECK-DAG: "o1" tmem stages(1) initial(1) place<offset(320) full
+// CHECK-DAG: "or1" tmem stages(1) in_place_of(%o1 : {{.*}}) place<offset(320) full
+// CHECK-DAG: "out0" smem stages(1) after({{.*}}) place<offset(0) full
+// CHECK-DAG: "out1" smem stages(1) after({{.*}}) place<offset(16384) full
 
 tile.kernel @attention64(
     %q: memref<?x?x?x64xbf16> {tile.name = "q", tile.dims = ["B", "Sq", "H", "64"]},

@@ -23,14 +23,14 @@
 // RUN: sed -e '/tile.wait %%s_back/d' -e '/tile.commit %%s_back/d' -e '/%%s_back = /d' %t.done | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=UNREAD
 // to wait for the readers of the result behind the write of the accumulator, and columns of a part.
 // RUN: sed -e '/tile.acquire %%dq /d' -e 's/^\( *\).* = tile.wait %%ds .*/\1tile.acquire %%dq : <vector<128x64xf32>>\n&/' %t.done | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=UNDRAINED
-// RUN: sed -e 's/at(64) offset(64)/at(32) offset(32)/' %t.done | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=OVERLAP
+// RUN: sed -e 's/at(64) place<offset(64)/at(32) place<offset(32)/' %t.done | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=OVERLAP
 
 // CHECK-LABEL: tile.kernel @beside
 // CHECK-SAME: tmem_columns = 512
-// CHECK-DAG: %s = tile.channel "s" tmem stages(1) offset([[S:[0-9]+]]) full
-// CHECK-DAG: %s_back = tile.channel "s_back" tmem stages(1) in_place_of(%s : {{.*}}) offset([[S]]) full({{[0-9]+}}) arrivals(128) : <vector<128x128xf32>>
-// CHECK-DAG: %p = tile.channel "p" tmem stages(1) in_place_of(%s : {{.*}}) offset([[S]]) full
-// CHECK-DAG: %dq = tile.channel "dq" tmem stages(1) in_place_of(%s : {{.*}}) at(64) offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(1) empty
+// CHECK-DAG: %s = tile.channel "s" tmem stages(1) place<offset([[S:[0-9]+]]) full
+// CHECK-DAG: %s_back = tile.channel "s_back" tmem stages(1) in_place_of(%s : {{.*}}) place<offset([[S]]) full({{[0-9]+}}) arrivals(128)> : <vector<128x128xf32>>
+// CHECK-DAG: %p = tile.channel "p" tmem stages(1) in_place_of(%s : {{.*}}) place<offset([[S]]) full
+// CHECK-DAG: %dq = tile.channel "dq" tmem stages(1) in_place_of(%s : {{.*}}) at(64) place<offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(1) empty
 // CHECK-LABEL: tile.role @mma
 // CHECK: tile.commit %s,
 // CHECK-NEXT: tile.wait %s_back

@@ -11,23 +11,23 @@
 
 // CHECK-LABEL: tile.kernel @gradient
 // CHECK-SAME: smem_bytes = 166152 : i64, tmem_columns = 512 : i64
-// CHECK-DAG: "k" smem stages(1) offset(131072) full(0) arrivals(1) bytes(16384) :
-// CHECK-DAG: "v" smem stages(1) offset(147456) full(1) arrivals(1) bytes(16384) :
-// CHECK-DAG: "q" smem stages(2) offset(0) full(2) arrivals(1) bytes(16384) empty(4) arrivals(1) :
-// CHECK-DAG: "do" smem stages(2) offset(32768) full(6) arrivals(1) bytes(16384) empty(8) arrivals(1) :
-// CHECK-DAG: "lse" smem stages(2) offset(163840) full(10) arrivals(1) bytes(512) empty(12) arrivals(128) :
-// CHECK-DAG: "s" tmem stages(1) offset(0) full(18) arrivals(1) :
-// CHECK-DAG: "p" tmem stages(1) in_place_of(%s : {{.*}}) offset(0) full(19) arrivals(128) :
-// CHECK-DAG: "dp" tmem stages(1) offset(128) full(20) arrivals(1) :
-// CHECK-DAG: "ds" tmem stages(1) in_place_of(%dp : {{.*}}) offset(128) full(21) arrivals(128) :
-// CHECK-DAG: "dst" smem stages(1) offset(65536) full(22) arrivals(128) empty(23) arrivals(1) :
-// CHECK-DAG: "dq" tmem stages(1) offset(256) full(24) arrivals(1) empty(25) arrivals(128) :
-// CHECK-DAG: "dv" tmem stages(1) offset(320) full(26) arrivals(1) :
-// CHECK-DAG: "dk" tmem stages(1) offset(384) full(27) arrivals(1) :
-// CHECK-DAG: "dqs" smem stages(1) offset(98304) full(28) arrivals(128) empty(29) arrivals(1) :
+// CHECK-DAG: "k" smem stages(1) place<offset(131072) full(0) arrivals(1) bytes(16384)> :
+// CHECK-DAG: "v" smem stages(1) place<offset(147456) full(1) arrivals(1) bytes(16384)> :
+// CHECK-DAG: "q" smem stages(2) place<offset(0) full(2) arrivals(1) bytes(16384) empty(4) arrivals(1)> :
+// CHECK-DAG: "do" smem stages(2) place<offset(32768) full(6) arrivals(1) bytes(16384) empty(8) arrivals(1)> :
+// CHECK-DAG: "lse" smem stages(2) place<offset(163840) full(10) arrivals(1) bytes(512) empty(12) arrivals(128)> :
+// CHECK-DAG: "s" tmem stages(1) place<offset(0) full(18) arrivals(1)> :
+// CHECK-DAG: "p" tmem stages(1) in_place_of(%s : {{.*}}) place<offset(0) full(19) arrivals(128)> :
+// CHECK-DAG: "dp" tmem stages(1) place<offset(128) full(20) arrivals(1)> :
+// CHECK-DAG: "ds" tmem stages(1) in_place_of(%dp : {{.*}}) place<offset(128) full(21) arrivals(128)> :
+// CHECK-DAG: "dst" smem stages(1) place<offset(65536) full(22) arrivals(128) empty(23) arrivals(1)> :
+// CHECK-DAG: "dq" tmem stages(1) place<offset(256) full(24) arrivals(1) empty(25) arrivals(128)> :
+// CHECK-DAG: "dv" tmem stages(1) place<offset(320) full(26) arrivals(1)> :
+// CHECK-DAG: "dk" tmem stages(1) place<offset(384) full(27) arrivals(1)> :
+// CHECK-DAG: "dqs" smem stages(1) place<offset(98304) full(28) arrivals(128) empty(29) arrivals(1)> :
 // The last MMAs on do and q are complete when the accumulators are.
-// CHECK-DAG: "dvs" smem stages(1) after({{.*}}) offset(32768) full(30) arrivals(128) :
-// CHECK-DAG: "dks" smem stages(1) after({{.*}}) offset(0) full(31) arrivals(128) :
+// CHECK-DAG: "dvs" smem stages(1) after({{.*}}) place<offset(32768) full(30) arrivals(128)> :
+// CHECK-DAG: "dks" smem stages(1) after({{.*}}) place<offset(0) full(31) arrivals(128)> :
 // CHECK-LABEL: tile.role @mma
 // CHECK-NOT: tile.acquire %s
 // CHECK-NOT: tile.acquire %dp

@@ -18,13 +18,13 @@
 
 // CHECK-LABEL: tile.kernel @gradient128
 // CHECK-SAME: smem_bytes = 231672 : i64, tmem_columns = 512 : i64
-// CHECK-DAG: "s" tmem stages(1) offset(0) full
-// CHECK-DAG: "p" tmem stages(1) in_place_of(%s : {{.*}}) offset(0) full
-// CHECK-DAG: "dp" tmem stages(1) offset(128) full({{[0-9]+}}) arrivals(1) :
-// CHECK-DAG: "ds" tmem stages(1) in_place_of(%dp : {{.*}}) offset(128) full
-// CHECK-DAG: "dq" tmem stages(1) in_place_of(%dp : {{.*}}) offset(128) full({{[0-9]+}}) arrivals(1) empty({{[0-9]+}}) arrivals(128) :
-// CHECK-DAG: "dv" tmem stages(1) offset(256) full
-// CHECK-DAG: "dk" tmem stages(1) offset(384) full
+// CHECK-DAG: "s" tmem stages(1) place<offset(0) full
+// CHECK-DAG: "p" tmem stages(1) in_place_of(%s : {{.*}}) place<offset(0) full
+// CHECK-DAG: "dp" tmem stages(1) place<offset(128) full({{[0-9]+}}) arrivals(1)> :
+// CHECK-DAG: "ds" tmem stages(1) in_place_of(%dp : {{.*}}) place<offset(128) full
+// CHECK-DAG: "dq" tmem stages(1) in_place_of(%dp : {{.*}}) place<offset(128) full({{[0-9]+}}) arrivals(1) empty({{[0-9]+}}) arrivals(128)> :
+// CHECK-DAG: "dv" tmem stages(1) place<offset(256) full
+// CHECK-DAG: "dk" tmem stages(1) place<offset(384) full
 // CHECK-LABEL: tile.role @mma
 // CHECK: tile.acquire %dq
 // CHECK: tile.commit %dp

@@ -10,10 +10,10 @@
 
 // CHECK-LABEL: tile.kernel @gemm
 // CHECK-SAME: smem_bytes = 98424 : i64, tmem_columns = 128 : i64
-// CHECK-DAG: "a" smem stages(3) offset(0) full(0) arrivals(1) bytes(16384) empty(3) arrivals(1) :
-// CHECK-DAG: "b" smem stages(3) offset(49152) full(6) arrivals(1) bytes(16384) empty(9) arrivals(1) :
-// CHECK-DAG: "acc" tmem stages(1) offset(0) full(12) arrivals(1) :
-// CHECK-DAG: "c" smem stages(1) after(%a : {{.*}}) offset(0) full(13) arrivals(128) :
+// CHECK-DAG: "a" smem stages(3) place<offset(0) full(0) arrivals(1) bytes(16384) empty(3) arrivals(1)> :
+// CHECK-DAG: "b" smem stages(3) place<offset(49152) full(6) arrivals(1) bytes(16384) empty(9) arrivals(1)> :
+// CHECK-DAG: "acc" tmem stages(1) place<offset(0) full(12) arrivals(1)> :
+// CHECK-DAG: "c" smem stages(1) after(%a : {{.*}}) place<offset(0) full(13) arrivals(128)> :
 // CHECK-LABEL: tile.role @mma
 // CHECK-NOT: tile.acquire
 tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
@@ -85,9 +85,9 @@ tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]}
 // p in place of s.
 
 // CHECK-LABEL: tile.kernel @in_place
-// CHECK: "s" tmem stages(1) offset(0) full(1) arrivals(1) :
-// CHECK: "p" tmem stages(1) in_place_of(%s : {{.*}}) offset(0) full(2) arrivals(128) :
-// CHECK: "o" tmem stages(1) offset(128) full(3) arrivals(1) :
+// CHECK: "s" tmem stages(1) place<offset(0) full(1) arrivals(1)> :
+// CHECK: "p" tmem stages(1) in_place_of(%s : {{.*}}) place<offset(0) full(2) arrivals(128)> :
+// CHECK: "o" tmem stages(1) place<offset(128) full(3) arrivals(1)> :
 // CHECK-NOT: tile.acquire
 // CHECK-NOT: tile.release
 tile.kernel @in_place(%n: index {tile.name = "n"})
@@ -136,9 +136,9 @@ tile.kernel @in_place(%n: index {tile.name = "n"})
 // The lanes need s after they have committed p: they might still read it there.
 
 // CHECK-LABEL: tile.kernel @used_later
-// CHECK: "s" tmem stages(1) offset(0) full(1) arrivals(1) empty(2) arrivals(128) :
-// CHECK: "p" tmem stages(1) offset(256) full(3) arrivals(128) empty(4) arrivals(1) :
-// CHECK: "o" tmem stages(1) offset(128) full(5) arrivals(1) :
+// CHECK: "s" tmem stages(1) place<offset(0) full(1) arrivals(1) empty(2) arrivals(128)> :
+// CHECK: "p" tmem stages(1) place<offset(256) full(3) arrivals(128) empty(4) arrivals(1)> :
+// CHECK: "o" tmem stages(1) place<offset(128) full(5) arrivals(1)> :
 tile.kernel @used_later(%n: index {tile.name = "n"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %x = tile.channel "x" smem stages(1) : <vector<128x128xbf16>>
@@ -186,9 +186,9 @@ tile.kernel @used_later(%n: index {tile.name = "n"})
 // What is committed does not come from s, so it may be written before s is read.
 
 // CHECK-LABEL: tile.kernel @not_derived
-// CHECK: "s" tmem stages(1) offset(0) full(1) arrivals(1) empty(2) arrivals(128) :
-// CHECK: "p" tmem stages(1) offset(256) full(3) arrivals(128) empty(4) arrivals(1) :
-// CHECK: "o" tmem stages(1) offset(128) full(5) arrivals(1) :
+// CHECK: "s" tmem stages(1) place<offset(0) full(1) arrivals(1) empty(2) arrivals(128)> :
+// CHECK: "p" tmem stages(1) place<offset(256) full(3) arrivals(128) empty(4) arrivals(1)> :
+// CHECK: "o" tmem stages(1) place<offset(128) full(5) arrivals(1)> :
 tile.kernel @not_derived(%n: index {tile.name = "n"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %x = tile.channel "x" smem stages(1) : <vector<128x128xbf16>>
@@ -235,9 +235,9 @@ tile.kernel @not_derived(%n: index {tile.name = "n"})
 // The next s is written before p is read: there the two must lie apart.
 
 // CHECK-LABEL: tile.kernel @next_too_early
-// CHECK: "s" tmem stages(1) offset(0) full(1) arrivals(1) empty(2) arrivals(128) :
-// CHECK: "p" tmem stages(1) offset(256) full(3) arrivals(128) empty(4) arrivals(1) :
-// CHECK: "o" tmem stages(1) offset(128) full(5) arrivals(1) :
+// CHECK: "s" tmem stages(1) place<offset(0) full(1) arrivals(1) empty(2) arrivals(128)> :
+// CHECK: "p" tmem stages(1) place<offset(256) full(3) arrivals(128) empty(4) arrivals(1)> :
+// CHECK: "o" tmem stages(1) place<offset(128) full(5) arrivals(1)> :
 tile.kernel @next_too_early(%n: index {tile.name = "n"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %x = tile.channel "x" smem stages(1) : <vector<128x128xbf16>>
@@ -290,9 +290,9 @@ tile.kernel @next_too_early(%n: index {tile.name = "n"})
 // The same one iteration ahead, with the two MMAs the other way around.
 
 // CHECK-LABEL: tile.kernel @next_in_time
-// CHECK: "s" tmem stages(1) offset(0) full(1) arrivals(1) :
-// CHECK: "p" tmem stages(1) in_place_of(%s : {{.*}}) offset(0) full(2) arrivals(128) :
-// CHECK: "o" tmem stages(1) offset(128) full(3) arrivals(1) :
+// CHECK: "s" tmem stages(1) place<offset(0) full(1) arrivals(1)> :
+// CHECK: "p" tmem stages(1) in_place_of(%s : {{.*}}) place<offset(0) full(2) arrivals(128)> :
+// CHECK: "o" tmem stages(1) place<offset(128) full(3) arrivals(1)> :
 // CHECK-NOT: tile.acquire
 // CHECK-NOT: tile.release
 tile.kernel @next_in_time(%n: index {tile.name = "n"})
@@ -347,9 +347,9 @@ tile.kernel @next_in_time(%n: index {tile.name = "n"})
 // Two MMAs read p, and the next s comes between them.
 
 // CHECK-LABEL: tile.kernel @read_twice
-// CHECK: "s" tmem stages(1) offset(0) full(1) arrivals(1) empty(2) arrivals(128) :
-// CHECK: "p" tmem stages(1) offset(256) full(3) arrivals(128) empty(4) arrivals(1) :
-// CHECK: "o" tmem stages(1) offset(128) full(5) arrivals(1) :
+// CHECK: "s" tmem stages(1) place<offset(0) full(1) arrivals(1) empty(2) arrivals(128)> :
+// CHECK: "p" tmem stages(1) place<offset(256) full(3) arrivals(128) empty(4) arrivals(1)> :
+// CHECK: "o" tmem stages(1) place<offset(128) full(5) arrivals(1)> :
 tile.kernel @read_twice(%n: index {tile.name = "n"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %x = tile.channel "x" smem stages(1) : <vector<128x128xbf16>>
@@ -403,9 +403,9 @@ tile.kernel @read_twice(%n: index {tile.name = "n"})
 // More than one stage: s is written ahead of p.
 
 // CHECK-LABEL: tile.kernel @two_stages
-// CHECK: "s" tmem stages(2) offset(0) full(1) arrivals(1) empty(3) arrivals(128) :
-// CHECK: "p" tmem stages(2) offset(256) full(5) arrivals(128) empty(7) arrivals(1) :
-// CHECK: "o" tmem stages(1) offset(384) full(9) arrivals(1) :
+// CHECK: "s" tmem stages(2) place<offset(0) full(1) arrivals(1) empty(3) arrivals(128)> :
+// CHECK: "p" tmem stages(2) place<offset(256) full(5) arrivals(128) empty(7) arrivals(1)> :
+// CHECK: "o" tmem stages(1) place<offset(384) full(9) arrivals(1)> :
 tile.kernel @two_stages(%n: index {tile.name = "n"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %x = tile.channel "x" smem stages(1) : <vector<128x128xbf16>>

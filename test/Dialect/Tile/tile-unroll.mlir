@@ -477,9 +477,9 @@ tile.kernel @keep_order() attributes {chip = "sm_100a", grid = [#tile.extent<"1"
 // read for it: those behind stay there.
 // CHECK-LABEL: tile.kernel @narrower
 tile.kernel @narrower() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  %s = tile.channel "s" tmem stages(1) offset(0) : <vector<128x16xf32>>
-  %p = tile.channel "p" tmem stages(1) in_place_of(%s : !tile.channel<vector<128x16xf32>>) offset(0) : <vector<128x16xbf16>>
-  %q = tile.channel "q" tmem stages(1) in_place_of(%s : !tile.channel<vector<128x16xf32>>) offset(8) : <vector<128x16xbf16>>
+  %s = tile.channel "s" tmem stages(1) place<offset(0) full(0) arrivals(128)> : <vector<128x16xf32>>
+  %p = tile.channel "p" tmem stages(1) in_place_of(%s : !tile.channel<vector<128x16xf32>>) place<offset(0) full(1) arrivals(128)> : <vector<128x16xbf16>>
+  %q = tile.channel "q" tmem stages(1) in_place_of(%s : !tile.channel<vector<128x16xf32>>) place<offset(8) full(2) arrivals(128)> : <vector<128x16xbf16>>
   tile.role @compute kind(vector) {
     // CHECK: tile.read %s :
     // CHECK-NOT: tile.read %s[4]

@@ -9,8 +9,8 @@
 tile.kernel @right(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -41,8 +41,8 @@ tile.kernel @full_many(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
   // expected-error @below {{channel "in" has arrivals(2) a phase of its full barriers, expected arrivals(1): @load 1}}
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(2) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(2) bytes(16384) empty(1) arrivals(128)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -72,41 +72,9 @@ tile.kernel @full_many(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
 tile.kernel @full_few(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128)> : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" has arrivals(127) a phase of its full barriers, expected arrivals(128): @compute 128}}
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(127) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load kind(issuer) first_warp(4) registers(48) {
-    %c0 = arith.constant 0 : index
-    tile.acquire %in : <vector<128x64xbf16>>
-    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-  }
-  tile.role @compute kind(vector) first_warp(0) registers(64) {
-    tile.wait %in : <vector<128x64xbf16>>
-    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-    tile.release %in : <vector<128x64xbf16>>
-    tile.acquire %out : <vector<128x64xbf16>>
-    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
-    tile.fence
-    tile.commit %out : <vector<128x64xbf16>>
-  }
-  tile.role @store kind(issuer) first_warp(5) registers(48) {
-    %c0 = arith.constant 0 : index
-    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-    tile.release %out : <vector<128x64xbf16>>
-  }
-}
-
-// -----
-
-// Not said.
-tile.kernel @full_none(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
-                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
-  // expected-error @below {{channel "out" has no 'arrivals' a phase of its full barriers, expected arrivals(128): @compute 128}}
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) empty(3) arrivals(1) : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(127) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -137,40 +105,8 @@ tile.kernel @empty_few(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
   // expected-error @below {{channel "in" has arrivals(1) a phase of its empty barriers, expected arrivals(128): @compute 128}}
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(1) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
-  tile.role @load kind(issuer) first_warp(4) registers(48) {
-    %c0 = arith.constant 0 : index
-    tile.acquire %in : <vector<128x64xbf16>>
-    %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-    tile.commit %in, %v : <vector<128x64xbf16>>, vector<128x64xbf16>
-  }
-  tile.role @compute kind(vector) first_warp(0) registers(64) {
-    tile.wait %in : <vector<128x64xbf16>>
-    %v = tile.read %in : <vector<128x64xbf16>> -> vector<64xbf16>
-    tile.release %in : <vector<128x64xbf16>>
-    tile.acquire %out : <vector<128x64xbf16>>
-    tile.write %v, %out : vector<64xbf16>, <vector<128x64xbf16>>
-    tile.fence
-    tile.commit %out : <vector<128x64xbf16>>
-  }
-  tile.role @store kind(issuer) first_warp(5) registers(48) {
-    %c0 = arith.constant 0 : index
-    %v = tile.wait %out : <vector<128x64xbf16>> -> vector<128x64xbf16>
-    tile.store %v, %y[%c0, %c0] : vector<128x64xbf16>, memref<?x64xbf16>
-    tile.release %out : <vector<128x64xbf16>>
-  }
-}
-
-// -----
-
-// Not said.
-tile.kernel @empty_none(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
-                %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
-  // expected-error @below {{channel "out" has no 'arrivals' a phase of its empty barriers, expected arrivals(1): @store 1}}
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(1)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -201,8 +137,8 @@ tile.kernel @half(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
   // expected-error @below {{channel "in" has bytes(8192) a phase of its full barriers, expected bytes(16384): 1 box of 128 rows of 128 bytes}}
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(8192) empty(1) arrivals(128) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(8192) empty(1) arrivals(128)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -233,8 +169,8 @@ tile.kernel @no_bytes(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
   // expected-error @below {{channel "in" has no 'bytes' a phase of its full barriers, expected bytes(16384): 1 box of 128 rows of 128 bytes}}
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) empty(1) arrivals(128) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) empty(1) arrivals(128)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -264,9 +200,9 @@ tile.kernel @no_bytes(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
 tile.kernel @lane_bytes(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128)> : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" has bytes(16384) a phase of its full barriers, expected no 'bytes': no TMA load fills it}}
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) bytes(16384) empty(3) arrivals(1) : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) bytes(16384) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -296,8 +232,8 @@ tile.kernel @lane_bytes(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
 tile.kernel @no_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -329,8 +265,8 @@ tile.kernel @no_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", 
 tile.kernel @early_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -363,8 +299,8 @@ tile.kernel @early_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N
 tile.kernel @late_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -397,8 +333,8 @@ tile.kernel @late_fence(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
 tile.kernel @one_branch(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -436,8 +372,8 @@ tile.kernel @one_branch(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N"
 tile.kernel @both_branches(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -474,8 +410,8 @@ tile.kernel @both_branches(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = [
 tile.kernel @a_loop(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -513,8 +449,8 @@ tile.kernel @a_loop(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "6
 tile.kernel @registers(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                 %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32800 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) empty(3) arrivals(1)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     tile.acquire %in : <vector<128x64xbf16>>
@@ -577,26 +513,12 @@ tile.kernel @next_pass(%y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N",
 // PTX ISA, mbarrier: counts from 1 to 2^20 - 1.
 tile.kernel @zero() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   // expected-error @below {{has arrivals(0), not from 1 to 1048575}}
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(0) : <vector<128xf32>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(0)> : <vector<128xf32>>
 }
 
 // -----
 
 tile.kernel @too_many() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   // expected-error @below {{has bytes(1048576), not from 1 to 1048575}}
-  %c = tile.channel "c" smem stages(1) offset(0) full(0) arrivals(1) bytes(1048576) : <vector<128xf32>>
-}
-
-// -----
-
-tile.kernel @nothing_full() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @below {{counts what arrives at 'full' barriers, but has none}}
-  %c = "tile.channel"() <{label = "c", space = #tile<space smem>, stages = 1 : i64, full_bytes = 512 : i64}> : () -> !tile.channel<vector<128xf32>>
-}
-
-// -----
-
-tile.kernel @nothing_empty() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @below {{counts what arrives at 'empty' barriers, but has none}}
-  %c = "tile.channel"() <{label = "c", space = #tile<space smem>, stages = 1 : i64, empty_arrivals = 1 : i64}> : () -> !tile.channel<vector<128xf32>>
+  %c = tile.channel "c" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(1048576)> : <vector<128xf32>>
 }

@@ -21,9 +21,9 @@
 // RUN: not fa4-opt %t/barrier.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' 2>&1 | FileCheck %s --check-prefix=BARRIER
 // BARRIER: error: channel "{{.*}}" uses barrier 0, which is one of channel
 //
-// RUN: sed '/channel "compute0_exchange"/s/ landed([0-9]*) bytes([0-9]*)//' %t/k.mlir > %t/landed.mlir
+// RUN: sed '/channel "compute0_exchange"/s/\(landed([0-9]*)\) arrivals(1)/\1 arrivals(2)/' %t/k.mlir > %t/landed.mlir
 // RUN: not fa4-opt %t/landed.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))' 2>&1 | FileCheck %s --check-prefix=LANDED
-// LANDED: error: channel "compute0_exchange (received)" has no barriers for what comes from the other CTA
+// LANDED: error: channel "compute0_exchange (received)" has arrivals(2) a phase of its landed barriers, expected arrivals(1): the thread that expects the bytes
 //
 // The lanes do not wait for the MMAs that read the last value, and these do not
 // say that they have.

@@ -41,7 +41,7 @@
 
 // An offset is wrong, and two rings overlap.
 // RUN: fa4-opt %S/Inputs/protocol.mlir --tile-share-buffers --tile-allocate -o %t.placed
-// RUN: sed -E 's/("o" smem stages.1. offset)[(][0-9]+/\1(32768/' %t.placed | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OVERLAP
+// RUN: sed -E 's/("o" smem stages.1. place<offset)[(][0-9]+/\1(32768/' %t.placed | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OVERLAP
 // OVERLAP: <stdin>:50:9: error: channel "o": @lanes may overwrite a stage in pass 1 of its loop while @load writes it (channel "k")
 // OVERLAP: <stdin>:17:14: note: the access in pass 2 of its loop, which nothing orders before the write: @lanes has waited for no commit or release by @load that follows its end
 // OVERLAP: <stdin>:50:9: note: before that, @lanes waits for nothing in this memory, and not for @load

@@ -58,8 +58,8 @@
 tile.kernel @overlap(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                   %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32784 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(0) full(1) arrivals(128) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(0) full(1) arrivals(128)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
@@ -85,9 +85,9 @@ tile.kernel @overlap(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "
 tile.kernel @beyond(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                   %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32784 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384)> : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" ends at 33792 of 32768 bytes}}
-  %out = tile.channel "out" smem stages(1) offset(17408) full(1) arrivals(128) : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(17408) full(1) arrivals(128)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
@@ -111,9 +111,9 @@ tile.kernel @beyond(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "6
 tile.kernel @unaligned(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                   %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 34000 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384)> : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" is at 16512, which is not a multiple of 1024}}
-  %out = tile.channel "out" smem stages(1) offset(16512) full(1) arrivals(128) : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16512) full(1) arrivals(128)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
@@ -137,9 +137,9 @@ tile.kernel @unaligned(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
 tile.kernel @barrier(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                   %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32776 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384)> : <vector<128x64xbf16>>
   // expected-error @below {{channel "out" uses barrier 0, which is one of channel "in"}}
-  %out = tile.channel "out" smem stages(1) offset(16384) full(0) arrivals(128) : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(0) arrivals(128)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
@@ -163,8 +163,8 @@ tile.kernel @barrier(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "
 tile.kernel @warps(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                   %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32784 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(1) arrivals(128) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(1) arrivals(128)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
@@ -189,8 +189,8 @@ tile.kernel @warps(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64
 tile.kernel @registers(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                   %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], smem_bytes = 32784 : i64} {
-  %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) : <vector<128x64xbf16>>
-  %out = tile.channel "out" smem stages(1) offset(16384) full(1) arrivals(128) : <vector<128x64xbf16>>
+  %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384)> : <vector<128x64xbf16>>
+  %out = tile.channel "out" smem stages(1) place<offset(16384) full(1) arrivals(128)> : <vector<128x64xbf16>>
   tile.role @load kind(issuer) first_warp(4) registers(48) {
     %c0 = arith.constant 0 : index
     %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>

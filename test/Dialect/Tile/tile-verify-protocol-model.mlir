@@ -265,8 +265,8 @@ tile.kernel @other_reader() attributes {chip = "sm_100a", grid = [#tile.extent<"
 
 !t = vector<128xf32>
 tile.kernel @half_placed() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  %a = tile.channel "a" smem stages(1) offset(0) : <!t>
-  // expected-error @+1 {{channel "b" has no offset, but "a" has one}}
+  %a = tile.channel "a" smem stages(1) place<offset(0) full(0) arrivals(1)> : <!t>
+  // expected-error @+1 {{channel "b" has no place, but "a" has one}}
   %b = tile.channel "b" smem stages(1) : <!t>
   tile.role @lanes kind(vector) {
   }

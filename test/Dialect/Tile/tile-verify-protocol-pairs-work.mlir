@@ -8,7 +8,7 @@
 // RUN: fa4-test-opt %t/k.mlir --tile-explore-protocol=max-passes=2 -o /dev/null
 //
 // 128 lanes, a load and a store in each CTA, an MMA and a request in the leader.
-// CHECK: tile.channel "next" smem {{.*}} arrivals(1) bytes(16) empty({{[0-9]+}}) arrivals(262) : <i128>
+// CHECK: tile.channel "next" smem {{.*}} arrivals(1) bytes(16) empty({{[0-9]+}}) arrivals(262)> : <i128>
 // CHECK: tile.role @mma {{.*}} leader
 // CHECK: tile.wait %next
 // CHECK: tile.release %next

@@ -488,36 +488,88 @@ static void addNumber(std::vector<Mutation> &result, StringRef kind,
     number = Builder(op->getContext()).getI64IntegerAttr(*value);
   IRChange change{IRChange::SetAttributes, op, nullptr, {}};
   change.attributes.push_back({attribute.str(), number});
-  // Without barriers, the counts of their arrivals are removed, too.
-  if (!value && (attribute == "full" || attribute == "empty"))
-    for (StringRef count : {"_arrivals", "_bytes"})
-      change.attributes.push_back({(attribute + count).str(), nullptr});
   mutation.changeIR = std::move(change);
   result.push_back(std::move(mutation));
 }
 
-/// Adds mutations of the counts that complete a phase of barriers.
-static void addCounts(std::vector<Mutation> &result, ChannelOp channel) {
-  auto add = [&](StringRef kind, StringRef attribute,
-                 std::optional<int64_t> value) {
-    addNumber(result, kind, channel, channel.getLabel(), attribute, value);
+PlaceAttr fa4::tile::changePlace(
+    ChannelOp channel,
+    llvm::function_ref<void(int64_t &, Barriers &, std::optional<Barriers> &,
+                            std::optional<Barriers> &)>
+        change) {
+  PlaceAttr place = channel.getPlaceAttr();
+  int64_t offset = place.getOffset();
+  Barriers full = place.getFull();
+  std::optional<Barriers> empty = place.getEmpty(), landed = place.getLanded();
+  change(offset, full, empty, landed);
+  MLIRContext *context = channel.getContext();
+  ScopedDiagnosticHandler quiet(context,
+                                [](Diagnostic &) { return success(); });
+  return PlaceAttr::getChecked(
+      [&] { return emitError(UnknownLoc::get(context)); }, context, offset,
+      full, empty, landed);
+}
+
+/// Adds mutations of where a channel lies, of its barriers, and of the counts
+/// that complete a phase of these.
+static void addPlaces(std::vector<Mutation> &result, ChannelOp channel,
+                      ArrayRef<ChannelOp> channels) {
+  PlaceAttr old = channel.getPlaceAttr();
+  auto add = [&](StringRef kind, const Twine &text, auto change) {
+    PlaceAttr place = changePlace(channel, change);
+    if (!place || place == old)
+      return;
+    Mutation mutation;
+    mutation.kind = kind.str();
+    mutation.text = (channel.getLabel() + ": " + text).str();
+    mutation.changeIR =
+        IRChange{IRChange::SetAttributes, channel, nullptr, {{"place", place}}};
+    result.push_back(std::move(mutation));
   };
-  for (StringRef attribute : {"full_arrivals", "empty_arrivals"})
-    if (auto count = channel->getAttrOfType<IntegerAttr>(attribute)) {
-      add("arrivals", attribute, count.getInt() + 1);
-      if (count.getInt() > 1)
-        add("arrivals", attribute, count.getInt() - 1);
-      add("arrivals", attribute, std::nullopt);
-      // Those of one CTA only.
-      if (cast<KernelOp>(channel->getParentOp()).getCluster() &&
-          count.getInt() > 2)
-        add("arrivals", attribute, count.getInt() / 2);
-    }
-  if (auto bytes = channel.getFullBytes()) {
-    add("bytes", "full_bytes", int64_t(*bytes) / 2);
-    add("bytes", "full_bytes", int64_t(*bytes) * 2);
-    add("bytes", "full_bytes", std::nullopt);
+  auto addOffset = [&](int64_t value) {
+    add("offset", formatv("offset {0} to {1}", old.getOffset(), value),
+        [&](int64_t &offset, auto &...) { offset = value; });
+  };
+  // The offset becomes that of another channel, or a little more.
+  for (ChannelOp other : channels)
+    if (other.getPlaceAttr() && other.getSpace() == channel.getSpace())
+      addOffset(other.getPlaceAttr().getOffset());
+  for (int64_t delta : {-32, 32, 1024, 16384})
+    addOffset(old.getOffset() + delta);
+  for (bool isFull : {true, false}) {
+    std::optional<Barriers> barriers = isFull ? old.getFull() : old.getEmpty();
+    if (!barriers)
+      continue;
+    StringRef name = isFull ? "full" : "empty";
+    auto set = [&](StringRef kind, const Twine &text, Barriers value) {
+      add(kind, name + text,
+          [&](int64_t &, Barriers &full, std::optional<Barriers> &empty,
+              auto &) { (isFull ? full : *empty) = value; });
+    };
+    for (int64_t first : {barriers->first + 1, barriers->first - 1})
+      set("barrier", formatv(" {0} to {1}", barriers->first, first),
+          {first, barriers->arrivals, barriers->bytes});
+    int64_t arrivals = barriers->arrivals;
+    SmallVector<int64_t> counts = {arrivals + 1, arrivals - 1};
+    // Those of one CTA only.
+    if (cast<KernelOp>(channel->getParentOp()).getCluster() && arrivals > 2)
+      counts.push_back(arrivals / 2);
+    for (int64_t count : counts)
+      set("arrivals", formatv("_arrivals {0} to {1}", arrivals, count),
+          {barriers->first, count, barriers->bytes});
+    if (!barriers->bytes)
+      continue;
+    for (int64_t bytes : {*barriers->bytes / 2, *barriers->bytes * 2})
+      set("bytes", formatv("_bytes {0} to {1}", *barriers->bytes, bytes),
+          {barriers->first, arrivals, bytes});
+    set("bytes", formatv("_bytes {0} to none", *barriers->bytes),
+        {barriers->first, arrivals, std::nullopt});
   }
+  if (old.getEmpty())
+    add("barrier", formatv("empty {0} to none", old.getEmpty()->first),
+        [](int64_t &, Barriers &, std::optional<Barriers> &empty, auto &) {
+          empty.reset();
+        });
 }
 
 std::vector<Mutation> fa4::tile::mutateAttributes(KernelOp kernel) {
@@ -537,21 +589,8 @@ std::vector<Mutation> fa4::tile::mutateAttributes(KernelOp kernel) {
     add("initial", "initial", initial + 1);
     if (initial > 0)
       add("initial", "initial", initial - 1);
-    // The offset becomes that of another channel, or a little more.
-    for (ChannelOp other : channels)
-      if (channel.getOffset() && other.getOffset() &&
-          other.getSpace() == channel.getSpace())
-        add("offset", "offset", *other.getOffset());
-    if (channel.getOffset())
-      for (int64_t delta : {-32, 32, 1024, 16384})
-        add("offset", "offset", int64_t(*channel.getOffset()) + delta);
-    for (StringRef attribute : {"full", "empty"})
-      if (auto number = channel->getAttrOfType<IntegerAttr>(attribute)) {
-        add("barrier", attribute, number.getInt() + 1);
-        add("barrier", attribute, number.getInt() - 1);
-        add("barrier", attribute, std::nullopt);
-      }
-    addCounts(result, channel);
+    if (channel.getPlaceAttr())
+      addPlaces(result, channel, channels);
   }
   int64_t group = kernel.getTarget().warpsPerWarpgroup();
   for (auto role : kernel.getBody().getOps<RoleOp>()) {

@@ -54,6 +54,14 @@ struct IRChange {
   llvm::LogicalResult apply(const mlir::IRMapping &copies) const;
 };
 
+/// Returns the place of a channel with a change: of the offset and of the full,
+/// empty and landed barriers. Returns null if there is no such place.
+PlaceAttr changePlace(
+    ChannelOp channel,
+    llvm::function_ref<void(int64_t &, Barriers &, std::optional<Barriers> &,
+                            std::optional<Barriers> &)>
+        change);
+
 /// The values of Mutation::kind.
 inline constexpr llvm::StringRef kMutationKinds[] = {
     "drop",       "weaken",         "duplicate",      "swap",

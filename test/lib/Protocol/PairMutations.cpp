@@ -87,22 +87,34 @@ void PairMutator::mutateExchange(ChannelOp channel) {
   if (!channel.getExchange())
     return;
   std::string name = channel.getLabel().str();
-  add("exchange", name + ": exchange to none", channel,
-      {{"exchange", nullptr}, {"landed", nullptr}, {"landed_bytes", nullptr}});
-  if (auto landed = channel.getLanded()) {
-    for (int64_t delta : {-1, 1})
-      add("exchange", name + formatv(": landed {0}", delta), channel,
-          {{"landed", number(int64_t(*landed) + delta)}});
-    add("exchange", name + ": landed to none", channel,
-        {{"landed", nullptr}, {"landed_bytes", nullptr}});
+  PlaceAttr place = channel.getPlaceAttr();
+  auto set = [&](const Twine &text, std::optional<Barriers> value,
+                 Attributes more = {}) {
+    more.push_back(
+        {"place", changePlace(channel, [&](int64_t &, Barriers &,
+                                           std::optional<Barriers> &,
+                                           std::optional<Barriers> &landed) {
+           landed = value;
+         })});
+    if (more.back().second)
+      add("exchange", name + ": " + text, channel, std::move(more));
+  };
+  if (!place) {
+    add("exchange", name + ": exchange to none", channel,
+        {{"exchange", nullptr}});
+    return;
   }
-  if (auto bytes = channel.getLandedBytes()) {
-    for (int64_t count : {int64_t(*bytes) / 2, int64_t(*bytes) * 2})
-      add("exchange", name + formatv(": landed_bytes to {0}", count), channel,
-          {{"landed_bytes", number(count)}});
-    add("exchange", name + ": landed_bytes to none", channel,
-        {{"landed_bytes", nullptr}});
-  }
+  set("exchange to none", std::nullopt, {{"exchange", nullptr}});
+  Barriers landed = *place.getLanded();
+  for (int64_t delta : {-1, 1})
+    set(formatv("landed {0}", delta),
+        Barriers{landed.first + delta, landed.arrivals, landed.bytes});
+  for (int64_t count :
+       {landed.bytes.value_or(0) / 2, landed.bytes.value_or(0) * 2})
+    set(formatv("landed_bytes to {0}", count),
+        Barriers{landed.first, landed.arrivals, count});
+  set("landed_bytes to none",
+      Barriers{landed.first, landed.arrivals, std::nullopt});
 }
 
 std::vector<Mutation> PairMutator::run() {

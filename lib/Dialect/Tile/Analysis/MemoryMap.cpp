@@ -161,10 +161,13 @@ int64_t fa4::tile::getAsyncBytes(ChannelOp channel) {
 int64_t fa4::tile::getBarrierCount(KernelOp kernel) {
   int64_t count = 0;
   for (auto channel : kernel.getBody().getOps<ChannelOp>())
-    for (std::optional<uint64_t> first :
-         {channel.getFull(), channel.getEmpty(), channel.getLanded()})
-      if (first)
-        count = std::max<int64_t>(count, *first + channel.getStages());
+    if (PlaceAttr place = channel.getPlaceAttr())
+      for (const std::optional<Barriers> &barriers :
+           {std::optional(place.getFull()), place.getEmpty(),
+            place.getLanded()})
+        if (barriers)
+          count =
+              std::max<int64_t>(count, barriers->first + channel.getStages());
   return count;
 }
 
@@ -204,8 +207,8 @@ static void printSpace(KernelOp kernel, MemorySpace space, raw_ostream &os) {
   size_t width = StringRef("channel").size();
   for (auto channel : kernel.getBody().getOps<ChannelOp>()) {
     width = std::max(width, channel.getLabel().size());
-    if (channel.getSpace() == space && channel.getOffset())
-      channels.emplace(*channel.getOffset(), channel);
+    if (channel.getSpace() == space && channel.getPlaceAttr())
+      channels.emplace(channel.getPlaceAttr().getOffset(), channel);
   }
   os << llvm::formatv("  {0,7} {1,7}  {2}  {3,6} x size\n", "from", "to",
                       llvm::left_justify("channel", width), "stages");

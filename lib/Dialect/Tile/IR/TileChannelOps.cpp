@@ -18,29 +18,6 @@ void ChannelOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getChannel(), getLabel());
 }
 
-/// PTX ISA, mbarrier: counts of arrivals and of bytes are below 2^20.
-static LogicalResult verifyBarrierCounts(ChannelOp channel) {
-  if (!channel.getFull() &&
-      (channel.getFullArrivals() || channel.getFullBytes()))
-    return channel.emitOpError("counts what arrives at 'full' barriers, but "
-                               "has none");
-  if (!channel.getEmpty() && channel.getEmptyArrivals())
-    return channel.emitOpError("counts what arrives at 'empty' barriers, but "
-                               "has none");
-  if (!channel.getLanded() && channel.getLandedBytes())
-    return channel.emitOpError("counts what arrives at 'landed' barriers, but "
-                               "has none");
-  constexpr int64_t limit = 1 << 20;
-  for (auto [what, number] : {std::pair("arrivals", channel.getFullArrivals()),
-                              std::pair("bytes", channel.getFullBytes()),
-                              std::pair("arrivals", channel.getEmptyArrivals()),
-                              std::pair("bytes", channel.getLandedBytes())})
-    if (number && (int64_t(*number) < 1 || int64_t(*number) >= limit))
-      return channel.emitOpError("has ") << what << "(" << int64_t(*number)
-                                         << "), not from 1 to " << limit - 1;
-  return success();
-}
-
 /// Checks that a number is so small that sums and products with it do not
 /// overflow. The limit is far beyond any chip; the protocol's proof rejects
 /// numbers that are negative or too large for the chip at hand.
@@ -111,10 +88,7 @@ void ChannelOp::build(OpBuilder &builder, OperationState &state, Type value,
   build(builder, state, ChannelType::get(builder.getContext(), value),
         builder.getStringAttr(label), space, /*in_place_of=*/Value(),
         /*after=*/ValueRange(), /*stages=*/1, initial, /*at=*/nullptr,
-        /*split=*/nullptr, /*exchange=*/false, /*offset=*/nullptr,
-        /*full=*/nullptr, /*full_arrivals=*/nullptr, /*full_bytes=*/nullptr,
-        /*empty=*/nullptr, /*empty_arrivals=*/nullptr, /*landed=*/nullptr,
-        /*landed_bytes=*/nullptr);
+        /*split=*/nullptr, /*exchange=*/false, /*place=*/nullptr);
 }
 
 /// Checks a channel of scalars: it shares no memory with others, and has no
@@ -135,13 +109,16 @@ static LogicalResult verifyScalars(ChannelOp channel) {
 
 /// Checks a channel whose values tile.exchange takes.
 static LogicalResult verifyExchange(ChannelOp channel) {
-  if (!channel.getExchange()) {
-    if (channel.getLanded())
-      return channel.emitOpError(
-          "has 'landed' barriers, but nothing comes from "
-          "another CTA without 'exchange'");
+  if (PlaceAttr place = channel.getPlaceAttr();
+      place && place.getLanded().has_value() != channel.getExchange())
+    return channel.emitOpError()
+           << (place.getLanded() ? "has 'landed' barriers, but nothing comes "
+                                   "from another CTA without 'exchange'"
+                                 : "says 'exchange', so its place must have "
+                                   "'landed' barriers for what comes from the "
+                                   "other CTA");
+  if (!channel.getExchange())
     return success();
-  }
   auto kernel = cast<KernelOp>(channel->getParentOp());
   if (!kernel.getCluster())
     return channel.emitOpError("says 'exchange', but the kernel has no cluster "
@@ -186,13 +163,7 @@ LogicalResult ChannelOp::verify() {
     return emitOpError("starts with ")
            << initial << " values in " << getStages() << " stages";
   if (failed(verifyRange(*this, "stages", getStages())) ||
-      failed(verifyRange(*this, "offset", getOffset())) ||
-      failed(verifyRange(*this, "full", getFull())) ||
-      failed(verifyRange(*this, "empty", getEmpty())) ||
-      failed(verifyRange(*this, "landed", getLanded())))
-    return failure();
-  if (failed(verifyBarrierCounts(*this)) || failed(verifyAfter(*this)) ||
-      failed(verifyExchange(*this)))
+      failed(verifyAfter(*this)) || failed(verifyExchange(*this)))
     return failure();
   if (carriesScalars())
     return verifyScalars(*this);

@@ -46,6 +46,95 @@ bool fa4::tile::isWord(Type type) {
          type.isSignlessInteger(1) || type.isF32();
 }
 
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+/// Parses `(n)` behind a keyword.
+static ParseResult parseNumber(AsmParser &parser, int64_t &number) {
+  return failure(parser.parseLParen() || parser.parseInteger(number) ||
+                 parser.parseRParen());
+}
+
+/// Parses `(n) arrivals(n) bytes(n)`, of which the bytes may be absent.
+static ParseResult parseBarriers(AsmParser &parser, Barriers &barriers) {
+  if (parseNumber(parser, barriers.first) || parser.parseKeyword("arrivals") ||
+      parseNumber(parser, barriers.arrivals))
+    return failure();
+  return failed(parser.parseOptionalKeyword("bytes"))
+             ? success()
+             : parseNumber(parser, barriers.bytes.emplace());
+}
+
+Attribute PlaceAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  int64_t offset = 0;
+  Barriers full;
+  std::optional<Barriers> empty, landed;
+  if (parser.parseLess() || parser.parseKeyword("offset") ||
+      parseNumber(parser, offset) || parser.parseKeyword("full") ||
+      parseBarriers(parser, full) ||
+      (succeeded(parser.parseOptionalKeyword("empty")) &&
+       parseBarriers(parser, empty.emplace())) ||
+      (succeeded(parser.parseOptionalKeyword("landed")) &&
+       parseBarriers(parser, landed.emplace())) ||
+      parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(),
+                    offset, full, empty, landed);
+}
+
+void PlaceAttr::print(AsmPrinter &printer) const {
+  printer << "<offset(" << getOffset() << ")";
+  for (auto [name, barriers] : {std::pair("full", std::optional(getFull())),
+                                {"empty", getEmpty()},
+                                {"landed", getLanded()}}) {
+    if (!barriers)
+      continue;
+    printer << " " << name << "(" << barriers->first << ") arrivals("
+            << barriers->arrivals << ")";
+    if (barriers->bytes)
+      printer << " bytes(" << *barriers->bytes << ")";
+  }
+  printer << ">";
+}
+
+/// Places are so small that sums and products with them do not overflow. The
+/// limit is far beyond any chip; the protocol's proof rejects places that are
+/// negative or too large for the chip at hand. PTX ISA, mbarrier: counts of
+/// arrivals and of bytes are below 2^20.
+LogicalResult PlaceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                int64_t offset, Barriers full,
+                                std::optional<Barriers> empty,
+                                std::optional<Barriers> landed) {
+  auto check = [&](StringRef what, int64_t value, int64_t least,
+                   int64_t limit) -> LogicalResult {
+    if (value >= least && value < limit)
+      return success();
+    return emitError() << "a place has " << what << "(" << value << "), not from "
+                       << least << " to " << limit - 1;
+  };
+  constexpr int64_t far = 1 << 30, most = 1 << 20;
+  if (failed(check("offset", offset, 1 - far, far)))
+    return failure();
+  for (auto [name, barriers] : {std::pair("full", std::optional(full)),
+                                {"empty", empty},
+                                {"landed", landed}})
+    if (barriers &&
+        (failed(check(name, barriers->first, 1 - far, far)) ||
+         failed(check("arrivals", barriers->arrivals, 1, most)) ||
+         failed(check("bytes", barriers->bytes.value_or(1), 1, most))))
+      return failure();
+  if (landed && !landed->bytes)
+    return emitError() << "a place has 'landed' barriers without the 'bytes' "
+                          "that come from the other CTA";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
 LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
                                   Type value) {
   if (isWord(value) || isResponse(value))

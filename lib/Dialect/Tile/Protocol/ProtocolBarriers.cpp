@@ -49,7 +49,9 @@ private:
   /// tile.channel. In a kernel without a cluster, returns the channel itself.
   unsigned peerOf(unsigned channel) const;
   Finding compare(unsigned channel, StringRef what, StringRef of,
-                  std::optional<uint64_t> found, const Count &expected) const;
+                  std::optional<int64_t> found, const Count &expected) const;
+  Finding compare(unsigned channel, StringRef of, const Barriers &found,
+                  const Count &arrivals, const Count &bytes) const;
 
   const ProtocolModel &model;
   const TargetDescription &target;
@@ -103,9 +105,9 @@ CountCheck::Count CountCheck::bytes(unsigned channel, int64_t loads) const {
 }
 
 Finding CountCheck::compare(unsigned channel, StringRef what, StringRef of,
-                            std::optional<uint64_t> found,
+                            std::optional<int64_t> found,
                             const Count &expected) const {
-  if (int64_t(found.value_or(0)) == expected.number)
+  if (found.value_or(0) == expected.number)
     return {};
   auto number = [&](int64_t n) {
     return n ? formatv("{0}({1})", what, n).str() : ("no '" + what + "'").str();
@@ -117,6 +119,14 @@ Finding CountCheck::compare(unsigned channel, StringRef what, StringRef of,
               model.channels[channel].label, number(found.value_or(0)), of,
               number(expected.number), expected.why),
       {}};
+}
+
+Finding CountCheck::compare(unsigned channel, StringRef of,
+                            const Barriers &found, const Count &arrivals,
+                            const Count &bytes) const {
+  if (auto finding = compare(channel, "arrivals", of, found.arrivals, arrivals))
+    return finding;
+  return compare(channel, "bytes", of, found.bytes, bytes);
 }
 
 Finding CountCheck::run() {
@@ -140,12 +150,11 @@ Finding CountCheck::run() {
 /// tile.
 Finding CountCheck::checkLanded(unsigned number) {
   ChannelOp op = model.channels[number].op;
-  if (!op.getLanded())
-    return {};
   VectorType type = op.getTileType();
   int64_t columns = type.getDimSize(1) / 2;
   int64_t bytes = columns * type.getElementTypeBitWidth() / 8;
-  return compare(number, "bytes", "landed", op.getLandedBytes(),
+  return compare(number, "landed", *op.getPlaceAttr().getLanded(),
+                 {1, "the thread that expects the bytes"},
                  {type.getDimSize(0) * bytes,
                   formatv("{0} rows of {1} bytes from the other CTA",
                           type.getDimSize(0), bytes)});
@@ -158,9 +167,11 @@ Finding CountCheck::checkFull(unsigned number) {
   const ProtocolChannel &channel = model.channels[number];
   const ProtocolChannel &peer = model.channels[peerOf(number)];
   ChannelOp op = channel.op;
+  if (!op.getPlaceAttr())
+    return {};
   if (channel.part == StagePart::Received)
     return checkLanded(number);
-  if (!op.getFull() || channel.producer == -1)
+  if (channel.producer == -1)
     return {};
   SmallVector<unsigned, 2> producers = {unsigned(channel.producer)};
   auto waitsForBoth = [&](unsigned role) {
@@ -180,10 +191,7 @@ Finding CountCheck::checkFull(unsigned number) {
   bool isLoad = isLoaded.count(number);
   Count expected =
       arrivals(isLoad ? ArrayRef(producers).take_front() : ArrayRef(producers));
-  if (auto finding =
-          compare(number, "arrivals", "full", op.getFullArrivals(), expected))
-    return finding;
-  return compare(number, "bytes", "full", op.getFullBytes(),
+  return compare(number, "full", op.getPlaceAttr().getFull(), expected,
                  bytes(number, producers.size()));
 }
 
@@ -194,8 +202,8 @@ Finding CountCheck::checkEmpty(unsigned number) {
   const ProtocolChannel &channel = model.channels[number];
   const ProtocolChannel &peer = model.channels[peerOf(number)];
   ChannelOp op = channel.op;
-  if (!op.getEmpty() || channel.consumers.empty() ||
-      channel.part == StagePart::Received)
+  if (!op.getPlaceAttr() || !op.getPlaceAttr().getEmpty() ||
+      channel.consumers.empty() || channel.part == StagePart::Received)
     return {};
   SmallVector<unsigned, 2> consumers(channel.consumers);
   if (peer.rank != channel.rank && channel.producer != -1 &&
@@ -203,8 +211,8 @@ Finding CountCheck::checkEmpty(unsigned number) {
     for (unsigned role : peer.consumers)
       if (!llvm::is_contained(consumers, role))
         consumers.push_back(role);
-  return compare(number, "arrivals", "empty", op.getEmptyArrivals(),
-                 arrivals(consumers));
+  return compare(number, "empty", *op.getPlaceAttr().getEmpty(),
+                 arrivals(consumers), {0, "no copy releases a stage"});
 }
 
 //===----------------------------------------------------------------------===//

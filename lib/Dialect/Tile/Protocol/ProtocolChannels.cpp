@@ -187,14 +187,14 @@ void ProtocolChannels::addExchanges() {
 LogicalResult ProtocolChannels::place() {
   ProtocolChannel *placed = nullptr, *unplaced = nullptr;
   for (ProtocolChannel &channel : model.channels)
-    (channel.op.getOffset() ? placed : unplaced) = &channel;
+    (channel.op.getPlaceAttr() ? placed : unplaced) = &channel;
   if (placed && unplaced)
     return unplaced->op.emitError("channel \"")
-           << unplaced->label << "\" has no offset, but \"" << placed->label
+           << unplaced->label << "\" has no place, but \"" << placed->label
            << "\" has one";
   if (!unplaced) {
     for (ProtocolChannel &channel : model.channels)
-      channel.offset = *channel.op.getOffset();
+      channel.offset = channel.op.getPlaceAttr().getOffset();
     return success();
   }
   // Buffers are laid side by side. If one buffer may take over the memory of

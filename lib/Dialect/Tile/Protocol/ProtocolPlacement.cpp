@@ -31,7 +31,7 @@ Finding checkOffsets(const ProtocolModel &model,
                      const TargetDescription &target) {
   for (const ProtocolChannel &channel : model.channels) {
     ChannelOp op = channel.op;
-    if (!op.getOffset())
+    if (!op.getPlaceAttr())
       continue;
     bool isTensor = channel.inTensorMemory;
     KernelOp kernel = model.kernel;
@@ -52,7 +52,7 @@ Finding checkOffsets(const ProtocolModel &model,
     if (!op.getInPlaceOf())
       continue;
     auto owner = op.getInPlaceOf().getDefiningOp<ChannelOp>();
-    int64_t begin = owner.getOffset().value_or(0);
+    int64_t begin = owner.getPlaceAttr().getOffset();
     int64_t ownerEnd =
         begin + channel.stages *
                     (isTensor ? getTmemColumns(owner) : getSmemBytes(owner));
@@ -95,28 +95,20 @@ Finding checkBarriers(const ProtocolModel &model, ArrayRef<bool> isAcquired) {
     // One check serves all CTAs of a cluster, which place their barriers alike.
     // All parts of an exchanged stage share barriers, except the received part,
     // which has its own.
-    if (channel.rank != 0 || channel.part == StagePart::Kept)
+    PlaceAttr place = op.getPlaceAttr();
+    if (!place || channel.rank != 0 || channel.part == StagePart::Kept)
       continue;
-    bool isReceived = channel.part == StagePart::Received;
-    if (isReceived && op.getOffset() && !op.getLanded())
-      return reject(op,
-                    formatv("channel \"{0}\" has no barriers for what comes "
-                            "from the other CTA",
-                            channel.label));
-    if (op.getOffset() && !channel.consumers.empty() && !op.getFull())
-      return reject(op,
-                    formatv("channel \"{0}\" has no barriers", channel.label));
-    if (op.getOffset() && isAcquired[i] && !op.getEmpty())
+    if (isAcquired[i] && !place.getEmpty())
       return reject(op, formatv("channel \"{0}\" is acquired, but has no "
                                 "barriers for its empty stages",
                                 channel.label));
-    SmallVector<std::optional<uint64_t>, 2> barriers{op.getFull(),
-                                                     op.getEmpty()};
-    if (isReceived)
-      barriers = {op.getLanded()};
-    for (std::optional<uint64_t> first : barriers)
-      if (first) {
-        int64_t begin = *first;
+    SmallVector<std::optional<Barriers>, 2> barriers{place.getFull(),
+                                                     place.getEmpty()};
+    if (channel.part == StagePart::Received)
+      barriers = {place.getLanded()};
+    for (const std::optional<Barriers> &stages : barriers)
+      if (stages) {
+        int64_t begin = stages->first;
         if (begin < 0)
           return reject(op, formatv("channel \"{0}\" has barrier {1}",
                                     channel.label, begin));

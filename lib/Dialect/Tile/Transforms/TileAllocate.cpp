@@ -31,16 +31,35 @@ struct TileAllocate : public tile::impl::TileAllocateBase<TileAllocate> {
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Attributes
+// Barriers
 //===----------------------------------------------------------------------===//
 
-/// Sets the arrivals and bytes that complete a phase of each barrier. A barrier
-/// of the leader counts the arrivals of all CTAs of its cluster. The leader's
-/// thread alone expects the bytes of all their loads.
-static LogicalResult setArrivals(KernelOp kernel, const ChannelUses &uses) {
+namespace {
+/// The barriers of a channel.
+struct ChannelBarriers {
+  Barriers full;
+  std::optional<Barriers> empty, landed;
+};
+
+/// The barriers of all channels, and their number.
+struct KernelBarriers {
+  llvm::DenseMap<Operation *, ChannelBarriers> ofChannels;
+  int64_t count = 0;
+};
+} // namespace
+
+/// Numbers the barriers of a channel from `next` on, and counts what completes
+/// a phase of each. A barrier of the leader counts the arrivals of all CTAs of
+/// its cluster. The leader's thread alone expects the bytes of all their loads.
+static FailureOr<ChannelBarriers>
+findBarriers(KernelOp kernel, const ChannelUses &uses, int64_t &next) {
   FailureOr<ChannelRanks> ranks = findChannelRanks(uses);
   if (failed(ranks))
     return failure();
+  ChannelOp channel = uses.channel;
+  auto take = [&] {
+    return std::exchange(next, next + int64_t(channel.getStages()));
+  };
   auto ctas = [&](ArrivalReach reach) {
     return reach == ArrivalReach::Leader ? kernel.getClusterSize() : 1;
   };
@@ -54,44 +73,33 @@ static LogicalResult setArrivals(KernelOp kernel, const ChannelUses &uses) {
     // completes.
     return std::max<int64_t>(sum, 1);
   };
-  ChannelOp channel = uses.channel;
   bool isLoaded = llvm::any_of(uses.commits, [](CommitOp commit) {
     return commit.getValue() && isa_and_nonnull<LoadOp, RequestOp>(
                                     commit.getValue().getDefiningOp());
   });
-  channel.setFullArrivals(
-      count(uses.producers.getArrayRef(), isLoaded ? 1 : ctas(ranks->full)));
-  channel.removeFullBytesAttr();
+  ChannelBarriers barriers;
+  barriers.full = {take(), count(uses.producers.getArrayRef(),
+                                 isLoaded ? 1 : ctas(ranks->full))};
   if (isLoaded)
-    channel.setFullBytes(getAsyncBytes(channel) * ctas(ranks->full));
-  channel.removeEmptyArrivalsAttr();
-  if (channel.getEmpty())
-    channel.setEmptyArrivals(
-        count(uses.consumers.getArrayRef(), ctas(ranks->empty)));
-  return success();
+    barriers.full.bytes = getAsyncBytes(channel) * ctas(ranks->full);
+  if (!uses.acquires.empty())
+    barriers.empty = {take(),
+                      count(uses.consumers.getArrayRef(), ctas(ranks->empty))};
+  // The thread that expects the bytes of the other CTA arrives.
+  if (channel.getExchange())
+    barriers.landed = {take(), /*arrivals=*/1, getExchangedBytes(channel)};
+  return barriers;
 }
 
-/// Numbers the barriers and returns their number.
-static FailureOr<int64_t> setBarriers(KernelOp kernel) {
-  int64_t count = 0;
+static FailureOr<KernelBarriers> findBarriers(KernelOp kernel) {
+  KernelBarriers barriers;
   for (auto &[channel, uses] : collectChannelUses(kernel)) {
-    ChannelOp op = channel;
-    op.setFull(count);
-    count += op.getStages();
-    op.removeEmptyAttr();
-    if (!uses.acquires.empty()) {
-      op.setEmpty(count);
-      count += op.getStages();
-    }
-    if (op.getExchange()) {
-      op.setLanded(count);
-      op.setLandedBytes(getExchangedBytes(op));
-      count += op.getStages();
-    }
-    if (failed(setArrivals(kernel, uses)))
+    auto found = findBarriers(kernel, uses, barriers.count);
+    if (failed(found))
       return failure();
+    barriers.ofChannels[channel] = *found;
   }
-  return count;
+  return barriers;
 }
 
 //===----------------------------------------------------------------------===//
@@ -162,7 +170,8 @@ static int64_t place(MutableArrayRef<Piece> pieces) {
 }
 
 static LogicalResult placeSpace(KernelOp kernel, MemorySpace space,
-                                const TargetDescription &target) {
+                                const TargetDescription &target,
+                                const KernelBarriers &barriers) {
   bool isShared = space == MemorySpace::smem;
   SmallVector<Piece> pieces;
   for (auto &channels : collectBuffers(kernel))
@@ -172,17 +181,18 @@ static LogicalResult placeSpace(KernelOp kernel, MemorySpace space,
   int64_t limit = isShared ? target.smemBytes : target.tmemColumns;
   if (isShared) {
     need = llvm::alignTo(need, target.mbarrierBytes);
-    FailureOr<int64_t> barriers = setBarriers(kernel);
-    if (failed(barriers))
-      return failure();
-    need += *barriers * target.mbarrierBytes;
+    need += barriers.count * target.mbarrierBytes;
     need += kernel.getTmemColumns().value_or(0) ? kTmemAddressBytes : 0;
   }
   if (need > limit)
     return reportTooLarge(kernel, pieces, space, need, limit);
   for (const Piece &piece : pieces)
-    for (ChannelOp channel : piece.channels)
-      channel.setOffset(piece.buffer.offset + getPlaceInBuffer(channel));
+    for (ChannelOp channel : piece.channels) {
+      auto [full, empty, landed] = barriers.ofChannels.lookup(channel);
+      channel.setPlaceAttr(PlaceAttr::get(
+          kernel.getContext(), piece.buffer.offset + getPlaceInBuffer(channel),
+          full, empty, landed));
+    }
   if (isShared) {
     kernel.setSmemBytes(need);
   } else if (need > 0) {
@@ -199,9 +209,13 @@ static LogicalResult allocate(KernelOp kernel) {
   const TargetDescription &target = kernel.getTarget();
   if (failed(checkBuffers(kernel, target)))
     return failure();
-  if (failed(placeSpace(kernel, MemorySpace::tmem, target)))
+  FailureOr<KernelBarriers> barriers = findBarriers(kernel);
+  if (failed(barriers))
     return failure();
-  return placeSpace(kernel, MemorySpace::smem, target);
+  for (MemorySpace space : {MemorySpace::tmem, MemorySpace::smem})
+    if (failed(placeSpace(kernel, space, target, *barriers)))
+      return failure();
+  return success();
 }
 
 void TileAllocate::runOnOperation() {

@@ -426,18 +426,18 @@ static std::pair<int64_t, int64_t> getOverwritten(ReadOp read, WriteOp write,
   int64_t column = read.getColumn();
   begin += write.getColumn();
   end += write.getColumn();
+  PlaceAttr source = from.getPlaceAttr(), target = to.getPlaceAttr();
   if (from.getSpace() == MemorySpace::tmem && from.getStages() == 1 &&
-      to.getStages() == 1 && from.getOffset() && to.getOffset()) {
+      to.getStages() == 1 && source && target) {
     // A thread has a lane; a column is a word of 32 bits.
     auto bitsOf = [](ChannelOp channel) -> int64_t {
       return channel.getTileType().getElementTypeBitWidth();
     };
-    int64_t shift =
-        32 * (int64_t(*to.getOffset()) - int64_t(*from.getOffset()));
+    int64_t shift = 32 * (target.getOffset() - source.getOffset());
     begin = llvm::divideFloorSigned(begin * bitsOf(to) + shift, bitsOf(from));
     end = llvm::divideCeilSigned(end * bitsOf(to) + shift, bitsOf(from));
-  } else if (from.getValueType() != to.getValueType() ||
-             from.getOffset() != to.getOffset()) {
+  } else if (from.getValueType() != to.getValueType() || !source || !target ||
+             source.getOffset() != target.getOffset()) {
     return {0, count};
   }
   return {

@@ -31,10 +31,12 @@ from fa4_testing.edits.generic import Block, Op
 KINDS = ("delete", "double", "swap", "stages", "counts", "places", "warps", "operand", "constant", "attribute", "pairs", "move")
 _GROUPS = {
     "stages": ("stages",),
-    "counts": ("full_arrivals", "empty_arrivals", "full_bytes", "landed_bytes", "initial"),
-    "places": ("at", "offset", "full", "empty", "landed", "column", "smem_bytes", "tmem_columns"),
+    "counts": ("initial", "place"),
+    "places": ("at", "column", "smem_bytes", "tmem_columns", "place"),
     "warps": ("warps", "first_warp", "registers"),
 }
+# What of a `#tile.place` each group has.
+_OF_PLACE = {"counts": r"(arrivals|bytes)\((-?\d+)\)", "places": r"(offset|full|empty|landed)\((-?\d+)\)"}
 _NAMES = ("sym_name", "label", "function_type", "arg_attrs", "operandSegmentSizes", "fastmath", "overflowFlags")
 _TERMINATORS = ("scf.yield", "tile.next", "func.return", "llvm.return", "llvm.br", "llvm.cond_br", "llvm.switch", "llvm.unreachable")
 # Of three operations that are drawn, so many are of those that are few at the levels
@@ -188,6 +190,15 @@ def _integer(rng, op, name):
     return f"{op.name} {label}: {name} is {number}, not {match[1]}"
 
 
+def _in_place(rng, op, pattern):
+    """Another number in the place of a channel."""
+    text = op.properties["place"]
+    match = rng.choice(list(re.finditer(pattern, text)))
+    number = _number(rng, int(match[2]))
+    op.properties["place"] = text[: match.start(2)] + str(number) + text[match.end(2) :]
+    return f"{op.name} {op.properties['label']}: {match[1]} is {number}, not {match[2]}"
+
+
 def _group(kind):
     def edit(rng, module, place):
         op = place.op
@@ -199,7 +210,10 @@ def _group(kind):
             number = rng.choice((1, 4, 8)) if name == "warps" else 1
             op.properties[name] = f"{number} : i64"
             return f"{op.name}: {name} {number} added"
-        return _integer(rng, op, rng.choice(names)) if names else None
+        if not names:
+            return None
+        name = rng.choice(names)
+        return _in_place(rng, op, _OF_PLACE[kind]) if name == "place" else _integer(rng, op, name)
 
     return edit
 

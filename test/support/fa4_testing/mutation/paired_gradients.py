@@ -25,7 +25,7 @@ CALLS = gradients.CALLS + [
 ]  # fmt: skip
 QUICK_CALLS = CALLS[:2]
 # Steps, some of which lack a CTA, what an exchange counts, and which CTAs have parts of tiles.
-QUICK_RANGES = ("300:305", "700:702", "1000:1002", "1750:1755", "1798:1802")
+QUICK_RANGES = ("300:305", "700:702", "1000:1002", "1689:1694", "1736:1739")
 __all__ = ["CALLS", "COLUMN_CALLS", "PHASE_CALLS", "QUICK_CALLS", "QUICK_RANGES", "SUBJECTS"]
 
 SUBJECTS = {name: functools.partial(gradients.GradientSubject, name, form) for name, form in FORMS.items()}

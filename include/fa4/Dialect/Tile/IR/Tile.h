@@ -28,6 +28,28 @@
 #include "fa4/Dialect/Tile/IR/TileDialect.h.inc"
 #include "fa4/Dialect/Tile/IR/TileEnums.h.inc"
 
+namespace fa4::tile {
+
+/// The mbarriers of a channel's stages, one each, and what completes a phase of
+/// one of them.
+struct Barriers {
+  /// The number of the first mbarrier.
+  int64_t first = 0;
+  int64_t arrivals = 1;
+  /// The bytes that copies of the hardware write, if they complete a phase.
+  std::optional<int64_t> bytes = std::nullopt;
+
+  bool operator==(const Barriers &other) const {
+    return first == other.first && arrivals == other.arrivals &&
+           bytes == other.bytes;
+  }
+};
+inline llvm::hash_code hash_value(const Barriers &barriers) {
+  return llvm::hash_combine(barriers.first, barriers.arrivals, barriers.bytes);
+}
+
+} // namespace fa4::tile
+
 #define GET_ATTRDEF_CLASSES
 #include "fa4/Dialect/Tile/IR/TileAttrs.h.inc"
 

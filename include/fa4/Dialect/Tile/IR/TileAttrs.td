@@ -207,6 +207,38 @@ def Tile_ClusterAttr : AttrDef<Tile_Dialect, "Cluster"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def Tile_PlaceAttr : AttrDef<Tile_Dialect, "Place"> {
+  let mnemonic = "place";
+  let summary = "where a channel lies, and its mbarriers";
+  let description = [{
+    What `tile-allocate` decides about a channel. A channel has all of it, or none.
+
+    | part | meaning |
+    |---|---|
+    | `offset(n)` | where stage 0 begins; the other stages follow. Bytes from the start of dynamic shared memory, or columns of tensor memory |
+    | `full(n) ...` | mbarriers of commits |
+    | `empty(n) ...` | mbarriers of releases; absent where no role acquires |
+    | `landed(n) ...` | of a channel with `exchange`: mbarriers of what comes from the other CTA |
+
+    Each stage has a mbarrier of its own, the first of which has number `n`. Behind the number stands what completes a phase of
+    a mbarrier (PTX ISA, mbarrier): so many `arrivals`, and `bytes` where copies of the hardware fill a stage. Counts are from 1 to
+    2^20 - 1. A role that issues arrives once: by `tcgen05.commit`, by the `expect_tx` of a load, or itself. In other roles each
+    lane does.
+
+    Example: two stages of 16 kB behind each other, which a role that issues fills by loads and another one empties.
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %tiles = tile.channel "tiles" smem stages(2) place<offset(0) full(0) arrivals(1) bytes(16384) empty(2) arrivals(1)> : <vector<128x64xbf16>>
+    }
+    ```
+  }];
+  let parameters = (ins "int64_t":$offset, "Barriers":$full, "std::optional<Barriers>":$empty,
+                        "std::optional<Barriers>":$landed);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 def Tile_TurnType : TypeDef<Tile_Dialect, "Turn"> {
   let mnemonic = "turn";
   let summary = "the turn of a work tile at a place";

@@ -65,13 +65,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     buffer. An MMA that the owner issued before still reads or writes the buffer before
     any later one does.
 
-    The rest is set by `tile-allocate`: `offset` (bytes in shared memory, columns in
-    tensor memory, of stage 0; the others follow each other), `full` and `empty`
-    (numbers of the first of `stages` mbarriers each; `empty` is absent where no
-    one acquires), and what completes a phase of them (PTX ISA, mbarrier): that many
-    `arrivals` of commits or of releases, and where TMA loads fill a stage, that many
-    `bytes`. The barriers of `landed`, of a channel with `exchange`, count the `bytes` that come from the other CTA. A role that issues arrives once: by `tcgen05.commit`, by the
-    `expect_tx` of a load, or itself; in other roles each lane does.
+    `place`, which `tile-allocate` sets, says where the stages lie, and names their mbarriers (see `#tile.place`).
 
     Example:
 
@@ -79,7 +73,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     tile.kernel @copy(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
                       %y: memref<?x64xbf16> {tile.name = "y", tile.dims = ["N", "64"]})
         attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-      %tiles = tile.channel "tiles" smem stages(2) offset(0) full(0) arrivals(1) bytes(16384) empty(2) arrivals(1) : <vector<128x64xbf16>>
+      %tiles = tile.channel "tiles" smem stages(2) place<offset(0) full(0) arrivals(1) bytes(16384) empty(2) arrivals(1)> : <vector<128x64xbf16>>
       tile.role @load kind(issuer) {
         %i = tile.work_tile : index
         %c0 = arith.constant 0 : index
@@ -111,14 +105,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     OptionalAttr<I64Attr>:$at,
     OptionalAttr<I64Attr>:$split,
     UnitAttr:$exchange,
-    OptionalAttr<I64Attr>:$offset,
-    OptionalAttr<I64Attr>:$full,
-    OptionalAttr<I64Attr>:$full_arrivals,
-    OptionalAttr<I64Attr>:$full_bytes,
-    OptionalAttr<I64Attr>:$empty,
-    OptionalAttr<I64Attr>:$empty_arrivals,
-    OptionalAttr<I64Attr>:$landed,
-    OptionalAttr<I64Attr>:$landed_bytes);
+    OptionalAttr<Tile_PlaceAttr>:$place);
   let results = (outs Tile_ChannelType:$channel);
   // A channel of one stage that has no place yet.
   let builders = [OpBuilder<(ins "::mlir::Type":$value, "::llvm::StringRef":$label,
@@ -127,11 +114,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     $label `` $space `stages` `(` $stages `)` (`split` `(` $split^ `)`)? (`exchange` $exchange^)? (`initial` `(` $initial^ `)`)?
     (`in_place_of` `(` $in_place_of^ `:` type($in_place_of) `)`)?
     (`at` `(` $at^ `)`)? (`after` `(` $after^ `:` type($after) `)`)?
-    (`offset` `(` $offset^ `)`)?
-    (`full` `(` $full^ `)` (`arrivals` `(` $full_arrivals^ `)`)?
-      (`bytes` `(` $full_bytes^ `)`)?)?
-    (`empty` `(` $empty^ `)` (`arrivals` `(` $empty_arrivals^ `)`)?)?
-    (`landed` `(` $landed^ `)` (`bytes` `(` $landed_bytes^ `)`)?)?
+    (`place` `` $place^)?
     attr-dict `:` type($channel)
   }];
   let hasVerifier = 1;

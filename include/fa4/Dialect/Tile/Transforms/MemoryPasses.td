@@ -182,8 +182,8 @@ def TileAllocate : FA4_Pass<"tile-allocate", "::fa4::tile::KernelOp"> {
 
     ```
     tile.kernel @rows(...) attributes {..., smem_bytes = 32800 : i64} {
-      %in = tile.channel "in" smem stages(1) offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128) : <vector<128x64xbf16>>
-      %out = tile.channel "out" smem stages(1) offset(16384) full(2) arrivals(128) empty(3) arrivals(1) : <vector<128x64xbf16>>
+      %in = tile.channel "in" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(16384) empty(1) arrivals(128)> : <vector<128x64xbf16>>
+      %out = tile.channel "out" smem stages(1) place<offset(16384) full(2) arrivals(128) empty(3) arrivals(1)> : <vector<128x64xbf16>>
       ...
     }
     ```
