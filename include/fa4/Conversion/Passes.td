@@ -161,7 +161,7 @@ def AttnPrintSupport : FA4_Pass<"attn-print-support", "::mlir::ModuleOp"> {
     gradient  (1)    (2)     (2)
 
     (1) targets without tensor memory have no kernel yet
-    (2) head dims 256 of q and k, 256 of v: scores and sums of the gradient exceed the 512 columns of tensor memory
+    (2) head dims 256 of q and k, 256 of v: the smallest tiles exceed the 512 columns of tensor memory
     ```
   }];
 }

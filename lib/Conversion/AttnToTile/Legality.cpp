@@ -32,21 +32,6 @@ using Reason = std::optional<std::string>;
 static constexpr int64_t kHeadDimStep = 32;
 /// The same for the gradient, whose matrices may have other swizzles.
 static constexpr int64_t kGradientHeadDimStep = 16;
-/// The number of query tiles of one CTA. With two, the MMA unit works on one
-/// tile while lanes work on the scores of the other.
-static constexpr int64_t kQueryTiles = 2;
-/// The fewest keys of a block that are chosen. Each block costs the roles a
-/// round of hand-overs, which smaller ones would not hide; where two query
-/// tiles do not leave room for as many, there is one, or no kernel.
-static constexpr int64_t kLeastKeys = 128;
-/// Shared memory, in bytes, for what is not a tile of q, k or v: the numbers
-/// that lanes hand over for each row, barriers. Tiles of the output take the
-/// place of loaded ones.
-static constexpr int64_t kSmallBuffers = 3 << 10;
-/// Elements of q, k, v and dout have 16 bits.
-static constexpr int64_t kElementBytes = 2;
-/// The bytes of a row of f32 numbers that leave at a time.
-static constexpr int64_t kPartBytes = 32 * 4;
 /// Indices have 32 bits, and a mask's bound is added to a position in the
 /// sequence.
 static constexpr int64_t kMaxBand = int64_t(1) << 30;
@@ -55,113 +40,6 @@ template <typename T> static std::string print(T value) {
   std::string text;
   llvm::raw_string_ostream(text) << value;
   return text;
-}
-
-/// Returns the number of keys of a block where nobody has asked for one. It is
-/// a power of two, so that the number of a key's block is a shift.
-static int64_t chooseKeys(const TargetDescription &target, int64_t headDim) {
-  int64_t inTensorMemory = target.tmemColumns / kQueryTiles - headDim;
-  int64_t inRegisters =
-      target.registerFileWords / (kQueryTiles * target.mma.rows) * 2 / 3;
-  int64_t most =
-      std::min<int64_t>({inTensorMemory, inRegisters, target.mma.maxColumns});
-  return llvm::bit_floor<uint64_t>(std::max(most, kLeastKeys));
-}
-
-/// Returns the number of query tiles for which tensor memory has room. Scores
-/// of two tiles are there at any time, so that the MMA unit computes one while
-/// lanes work on the other: with one query tile, those of two blocks of keys.
-static int64_t countTilesInTensorMemory(const TargetDescription &target,
-                                        HeadDims dims, int64_t keys) {
-  int64_t columns = target.tmemColumns;
-  if (dims.v > int64_t(target.mma.maxColumns))
-    return 0;
-  if (kQueryTiles * (keys + dims.v) <= columns)
-    return kQueryTiles;
-  return kQueryTiles * keys + dims.v <= columns ? 1 : 0;
-}
-
-/// Returns the number of query tiles that shared memory holds beside one block
-/// of keys and of values, with two bytes an element.
-static int64_t countTilesInSharedMemory(const TargetDescription &target,
-                                        HeadDims dims, int64_t keys) {
-  int64_t room = (int64_t(target.smemBytes) - kSmallBuffers) / 2;
-  return std::max<int64_t>(0, room - keys * (dims.qk + dims.v)) /
-         (dims.qk * target.mma.rows);
-}
-
-AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
-                                         HeadDims dims,
-                                         std::optional<int64_t> queries,
-                                         int64_t keys) {
-  int64_t native = target.mma.rows;
-  if (keys == 0)
-    keys = chooseKeys(target, dims.v);
-  // A lane holds its row of scores and, for half of the row, the values that
-  // are computed from it.
-  int64_t inRegisters = target.registerFileWords / (native * (keys + keys / 2));
-  int64_t tiles = std::min({countTilesInTensorMemory(target, dims, keys),
-                            countTilesInSharedMemory(target, dims, keys),
-                            inRegisters, kQueryTiles});
-  if (queries)
-    tiles = std::min(tiles,
-                     std::max<int64_t>(1, llvm::divideCeil(*queries, native)));
-  return {tiles * native, keys};
-}
-
-/// Returns true if shared memory holds tiles of `rows` rows in all, each with
-/// rows of q or k and of v or dout, and `others` bytes.
-static bool fitInSharedMemory(const TargetDescription &target, HeadDims dims,
-                              int64_t rows, int64_t others = 0) {
-  return kElementBytes * rows * (dims.qk + dims.v) + others + kSmallBuffers <=
-         int64_t(target.smemBytes);
-}
-
-/// Returns true if the main kernel has room for dq. Tensor memory has two tiles
-/// of scores, and the sums of dk and dv; dq takes the place of one of the
-/// scores.
-static bool hasRoomForQueryGradient(const TargetDescription &target,
-                                    HeadDims dims) {
-  int64_t rows = target.mma.rows;
-  if (std::max(dims.qk, dims.v) > rows ||
-      2 * rows + dims.qk + dims.v > int64_t(target.tmemColumns))
-    return false;
-  // The gradient of the scores is an operand, and dq leaves in two parts.
-  int64_t stored = kElementBytes * rows * rows + 2 * kPartBytes * rows;
-  return fitInSharedMemory(target, dims, 2 * rows, stored);
-}
-
-/// Returns the columns of tensor memory that accumulators need.
-static int64_t countColumns(const TargetDescription &target,
-                            ArrayRef<int64_t> accumulators) {
-  int64_t columns = 0;
-  for (int64_t each : accumulators)
-    columns += llvm::alignTo(each, target.tmemAllocationColumns);
-  return columns;
-}
-
-/// Returns the columns of tensor memory that the main kernel needs without dq:
-/// two tiles of scores, and the sums of dk and dv.
-static int64_t countMainColumns(const TargetDescription &target, HeadDims dims,
-                                int64_t queries) {
-  return countColumns(target, {queries, queries, dims.qk, dims.v});
-}
-
-BackwardTiles fa4::chooseBackwardTiles(const TargetDescription &target,
-                                       HeadDims dims) {
-  int64_t rows = target.mma.rows;
-  // As in forward, lanes work on two tiles by turns. There they hold a row of
-  // scores; here they hold one of probabilities and one of derivatives.
-  BackwardTiles tiles = {
-      rows, rows, rows, rows, rows / 2, kQueryTiles * rows, rows / 2};
-  if (!fitInSharedMemory(target, dims, tiles.captureRows + tiles.captureKeys))
-    tiles.captureRows = rows;
-  if (hasRoomForQueryGradient(target, dims))
-    return tiles;
-  tiles.queryRows = tiles.queryKeys = rows;
-  if (countMainColumns(target, dims, rows) > int64_t(target.tmemColumns))
-    tiles.queries = rows / 2;
-  return tiles;
 }
 
 namespace {
@@ -239,69 +117,47 @@ static Reason checkElementTypes(AttentionOpInterface op,
   return std::nullopt;
 }
 
-static Reason checkGradientHeadDims(const TargetDescription &target,
-                                    HeadDims dims) {
-  for (int64_t each : {dims.qk, dims.v})
-    if (each % kGradientHeadDimStep != 0)
-      return llvm::formatv("head dim {0}: only multiples of {1}", each,
-                           kGradientHeadDimStep);
-  BackwardTiles tiles = chooseBackwardTiles(target, dims);
-  if (!tiles.hasQueryKernel())
-    return std::nullopt;
-  if (int64_t most = std::max(dims.qk, dims.v);
-      most > int64_t(target.mma.maxColumns))
-    return llvm::formatv("head dim {0}: the sums of a gradient exceed the {1} "
-                         "columns of an MMA",
-                         most, target.mma.maxColumns);
-  int64_t mainColumns = countMainColumns(target, dims, tiles.queries);
-  int64_t queryColumns =
-      countColumns(target, {tiles.queryKeys, tiles.queryKeys, dims.qk});
-  if (std::max(mainColumns, queryColumns) > int64_t(target.tmemColumns))
-    return llvm::formatv("head dims {0} of q and k, {1} of v: scores and sums "
-                         "of the gradient exceed the {2} columns of tensor "
-                         "memory",
-                         dims.qk, dims.v, target.tmemColumns);
-  if (!fitInSharedMemory(target, dims,
-                         std::max(tiles.keys + tiles.queries,
-                                  tiles.queryRows + tiles.queryKeys)))
-    return llvm::formatv("head dims {0} of q and k, {1} of v: the tiles of the "
-                         "gradient exceed the {2} bytes of shared memory",
-                         dims.qk, dims.v, target.smemBytes);
-  return std::nullopt;
-}
-
-static Reason checkHeadDim(AttentionOpInterface op,
-                           const TargetDescription &target, int64_t keys) {
+HeadDims fa4::getHeadDims(AttentionOpInterface op) {
   auto headDim = [](Value value) {
     return cast<ShapedType>(value.getType()).getShape().back();
   };
-  int64_t dim = headDim(op.getQ()), dimV = headDim(op.getV());
-  if (ShapedType::isDynamic(dim) || ShapedType::isDynamic(dimV) ||
-      ShapedType::isDynamic(headDim(op.getK())))
+  return {headDim(op.getQ()), headDim(op.getV())};
+}
+
+static int64_t getHeadDimStep(AttentionOpInterface op) {
+  return isa<SdpaBackwardOp>(op.getOperation()) ? kGradientHeadDimStep
+                                                : kHeadDimStep;
+}
+
+/// Returns which limit of the target the smallest tiles exceed; empty if there
+/// is room.
+static std::string findExceeded(AttentionOpInterface op,
+                                const TargetDescription &target, HeadDims dims,
+                                int64_t keys) {
+  return isa<SdpaBackwardOp>(op.getOperation())
+             ? chooseBackwardTiles(target, dims).exceeded
+             : chooseAttentionTiles(target, dims, std::nullopt, keys).exceeded;
+}
+
+static Reason checkHeadDims(AttentionOpInterface op,
+                            const TargetDescription &target, int64_t keys) {
+  HeadDims dims = getHeadDims(op);
+  if (ShapedType::isDynamic(dims.qk) || ShapedType::isDynamic(dims.v) ||
+      ShapedType::isDynamic(
+          cast<ShapedType>(op.getK().getType()).getShape().back()))
     return "a dynamic head dim";
-  if (isa<SdpaBackwardOp>(op.getOperation()))
-    return checkGradientHeadDims(target, {dim, dimV});
-  for (int64_t each : {dimV, dim})
-    if (each % kHeadDimStep != 0)
+  for (int64_t each : {dims.v, dims.qk})
+    if (each % getHeadDimStep(op) != 0)
       return llvm::formatv("head dim {0}: only multiples of {1}", each,
-                           kHeadDimStep);
-  HeadDims dims = {dim, dimV};
-  if (chooseAttentionTiles(target, dims, std::nullopt, keys).rows != 0)
+                           getHeadDimStep(op));
+  std::string exceeded = findExceeded(op, target, dims, keys);
+  if (exceeded.empty())
     return std::nullopt;
-  if (keys != 0)
-    return llvm::formatv(
-        "head dim {0} with blocks of {1} keys: two tiles of scores beside the "
-        "output exceed the {2} columns of tensor memory, or the registers of "
-        "their rows",
-        dimV, keys, target.tmemColumns);
-  if (countTilesInTensorMemory(target, dims, kLeastKeys) == 0)
-    return llvm::formatv("head dim {0}: two tiles of scores beside the output "
-                         "exceed the {1} columns of tensor memory, or the "
-                         "output those of an MMA",
-                         dimV, target.tmemColumns);
-  return llvm::formatv("head dims {0} of q and k, {1} of v: a tile of each "
-                       "exceeds the {2} bytes of shared memory",
-                       dim, dimV, target.smemBytes);
+  std::string blocks =
+      keys == 0 ? "" : llvm::formatv(" with blocks of {0} keys", keys).str();
+  return llvm::formatv("head dims {0} of q and k, {1} of v{2}: the smallest "
+                       "tiles exceed {3}",
+                       dims.qk, dims.v, blocks, exceeded);
 }
 
 static Reason checkLengths(AttentionOpInterface op) {
@@ -614,7 +470,7 @@ Reason fa4::explainUnsupported(AttentionOpInterface op,
     return "sinks";
   for (Reason reason :
        {checkElementTypes(op, target), checkLengths(op),
-        checkHeadDim(op, target, keys), checkOperands(op), checkMods(op)})
+        checkHeadDims(op, target, keys), checkOperands(op), checkMods(op)})
     if (reason)
       return reason;
   return std::nullopt;
@@ -632,26 +488,19 @@ static StringRef findTarget(AttentionOpInterface op, int64_t keys) {
   return "";
 }
 
-static std::string adviseOnHeadDim(AttentionOpInterface op,
-                                   const TargetDescription &target) {
-  int64_t dim = cast<ShapedType>(op.getQ().getType()).getShape().back();
-  int64_t dimV = cast<ShapedType>(op.getV().getType()).getShape().back();
-  if (ShapedType::isDynamic(dim) || ShapedType::isDynamic(dimV))
+static std::string adviseOnHeadDims(AttentionOpInterface op,
+                                    const TargetDescription &target) {
+  HeadDims dims = getHeadDims(op);
+  if (ShapedType::isDynamic(dims.qk) || ShapedType::isDynamic(dims.v))
     return "give q, k and v a static head dim; other sizes may stay dynamic";
-  // The largest for which tensor memory has room.
-  bool isGradient = isa<SdpaBackwardOp>(op.getOperation());
-  int64_t step = isGradient ? kGradientHeadDimStep : kHeadDimStep, most = 0;
-  for (int64_t each = step; each <= int64_t(target.tmemColumns); each += step) {
-    bool fits =
-        isGradient
-            ? !checkGradientHeadDims(target, {each, each})
-            : chooseAttentionTiles(target, {each, each}, std::nullopt).rows !=
-                  0;
-    most = fits ? each : most;
-  }
+  // The largest for which there is room.
+  int64_t step = getHeadDimStep(op), most = 0;
+  for (int64_t each = step; each <= int64_t(target.tmemColumns); each += step)
+    if (findExceeded(op, target, {each, each}, /*keys=*/0).empty())
+      most = each;
   std::string advice = llvm::formatv(
       "head dims of this target are multiples of {0} up to {1}", step, most);
-  if (dim > most || dimV > most)
+  if (std::max(dims.qk, dims.v) > most)
     return advice + "; split the op, or take the path to the CPU "
                     "(fa4-opt --attn-to-llvm)";
   return advice +
@@ -685,8 +534,8 @@ Reason fa4::adviseUnsupported(AttentionOpInterface op,
     return advise("use a layout with a batch dimension (bshd, bhsd, sbhd) "
                   "without seqlens_k, and sequences of one length: one op for "
                   "each length, or a mask_mod that hides what was padded");
-  if (checkHeadDim(op, *best, keys))
-    return advise(adviseOnHeadDim(op, *best));
+  if (checkHeadDims(op, *best, keys))
+    return advise(adviseOnHeadDims(op, *best));
   if (checkOperands(op))
     return advise("copy the operand to a memref without strides in the default "
                   "memory space, or let its sizes and strides be dynamic, so "

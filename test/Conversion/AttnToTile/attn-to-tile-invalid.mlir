@@ -9,7 +9,7 @@
 // RUN: not fa4-opt %s --attn-to-tile=keys=48 2>&1 | FileCheck --dump-input=never %s --check-prefix=KEYS
 // KEYS: error: attn-to-tile: keys must be a multiple of 32 up to 256, or 0 for a number that is chosen; got 48
 // RUN: not fa4-opt %S/../../../docs/examples/causal_gqa.mlir --attn-to-tile=keys=256 2>&1 | FileCheck --dump-input=never %s --check-prefix=MANY
-// MANY: error: 'attn.sdpa' op not supported on sm_100a: head dim 128 with blocks of 256 keys: two tiles of scores beside the output exceed the 512 columns of tensor memory, or the registers of their rows
+// MANY: error: 'attn.sdpa' op not supported on sm_100a: head dims 128 of q and k, 128 of v with blocks of 256 keys: the smallest tiles exceed the 512 columns of tensor memory
 
 func.func @f32(%x: tensor<1x64x1x64xf32>) -> tensor<1x64x1x64xf32> {
   // expected-error @+1 {{not supported on sm_100a: elements of f32: only bf16 and f16}}
@@ -60,7 +60,7 @@ func.func @dim72(%x: tensor<1x64x1x72xbf16>) -> tensor<1x64x1x72xbf16> {
 // -----
 
 func.func @dim288(%x: tensor<1x640x1x64xbf16>, %v: tensor<1x640x1x288xbf16>) -> tensor<1x640x1x288xbf16> {
-  // expected-error @+1 {{not supported on sm_100a: head dim 288: two tiles of scores beside the output exceed the 512 columns of tensor memory, or the output those of an MMA}}
+  // expected-error @+1 {{not supported on sm_100a: head dims 64 of q and k, 288 of v: the smallest tiles exceed the 256 columns of an MMA}}
   %o = attn.sdpa %x, %x, %v layout<bshd> : tensor<1x640x1x64xbf16>, tensor<1x640x1x64xbf16>, tensor<1x640x1x288xbf16> -> tensor<1x640x1x288xbf16>
   return %o : tensor<1x640x1x288xbf16>
 }
@@ -68,7 +68,7 @@ func.func @dim288(%x: tensor<1x640x1x64xbf16>, %v: tensor<1x640x1x288xbf16>) -> 
 // -----
 
 func.func @memory(%x: tensor<1x640x1x352xbf16>, %v: tensor<1x640x1x256xbf16>) -> tensor<1x640x1x256xbf16> {
-  // expected-error @+1 {{not supported on sm_100a: head dims 352 of q and k, 256 of v: a tile of each exceeds the 232448 bytes of shared memory}}
+  // expected-error @+1 {{not supported on sm_100a: head dims 352 of q and k, 256 of v: the smallest tiles exceed the 232448 bytes of shared memory}}
   %o = attn.sdpa %x, %x, %v layout<bshd> : tensor<1x640x1x352xbf16>, tensor<1x640x1x352xbf16>, tensor<1x640x1x256xbf16> -> tensor<1x640x1x256xbf16>
   return %o : tensor<1x640x1x256xbf16>
 }
@@ -237,7 +237,7 @@ func.func @gradient_type(%dq: memref<1x64x1x64xf32>, %dk: memref<1x64x1x64xbf16>
 // -----
 
 func.func @gradient_head_dim(%dq: memref<1x64x1x256xbf16>, %dk: memref<1x64x1x256xbf16>, %dv: memref<1x64x1x256xbf16>, %x: memref<1x64x1x256xbf16>, %lse: memref<1x1x64xf32>) {
-  // expected-error @+1 {{not supported on sm_100a: head dims 256 of q and k, 256 of v: scores and sums of the gradient exceed the 512 columns of tensor memory}}
+  // expected-error @+1 {{not supported on sm_100a: head dims 256 of q and k, 256 of v: the smallest tiles exceed the 512 columns of tensor memory}}
   attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
     outs(%dq, %dk, %dv : memref<1x64x1x256xbf16>, memref<1x64x1x256xbf16>, memref<1x64x1x256xbf16>)
     : memref<1x64x1x256xbf16>, memref<1x64x1x256xbf16>, memref<1x64x1x256xbf16>, memref<1x64x1x256xbf16>, memref<1x64x1x256xbf16>, memref<1x1x64xf32>
@@ -248,7 +248,7 @@ func.func @gradient_head_dim(%dq: memref<1x64x1x256xbf16>, %dk: memref<1x64x1x25
 
 // A value has whole units of 32 columns.
 func.func @gradient_columns(%dq: memref<1x64x1x240xbf16>, %dk: memref<1x64x1x240xbf16>, %dv: memref<1x64x1x144xbf16>, %x: memref<1x64x1x240xbf16>, %y: memref<1x64x1x144xbf16>, %lse: memref<1x1x64xf32>) {
-  // expected-error @+1 {{not supported on sm_100a: head dims 240 of q and k, 144 of v: scores and sums of the gradient exceed the 512 columns of tensor memory}}
+  // expected-error @+1 {{not supported on sm_100a: head dims 240 of q and k, 144 of v: the smallest tiles exceed the 512 columns of tensor memory}}
   attn.sdpa_backward %x, %x, %y out(%y) dout(%y) lse(%lse) layout<bshd>
     outs(%dq, %dk, %dv : memref<1x64x1x240xbf16>, memref<1x64x1x240xbf16>, memref<1x64x1x144xbf16>)
     : memref<1x64x1x240xbf16>, memref<1x64x1x240xbf16>, memref<1x64x1x144xbf16>, memref<1x64x1x144xbf16>, memref<1x64x1x144xbf16>, memref<1x1x64xf32>
@@ -258,7 +258,7 @@ func.func @gradient_columns(%dq: memref<1x64x1x240xbf16>, %dk: memref<1x64x1x240
 // -----
 
 func.func @gradient_mma(%dq: memref<1x64x1x288xbf16>, %dk: memref<1x64x1x288xbf16>, %dv: memref<1x64x1x32xbf16>, %x: memref<1x64x1x288xbf16>, %y: memref<1x64x1x32xbf16>, %lse: memref<1x1x64xf32>) {
-  // expected-error @+1 {{not supported on sm_100a: head dim 288: the sums of a gradient exceed the 256 columns of an MMA}}
+  // expected-error @+1 {{not supported on sm_100a: head dims 288 of q and k, 32 of v: the smallest tiles exceed the 256 columns of an MMA}}
   attn.sdpa_backward %x, %x, %y out(%y) dout(%y) lse(%lse) layout<bshd>
     outs(%dq, %dk, %dv : memref<1x64x1x288xbf16>, memref<1x64x1x288xbf16>, memref<1x64x1x32xbf16>)
     : memref<1x64x1x288xbf16>, memref<1x64x1x288xbf16>, memref<1x64x1x32xbf16>, memref<1x64x1x32xbf16>, memref<1x64x1x32xbf16>, memref<1x1x64xf32>

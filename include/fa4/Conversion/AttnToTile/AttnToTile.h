@@ -22,6 +22,9 @@ struct AttentionTiles {
   int64_t rows;
   /// The number of keys of one block.
   int64_t keys;
+  /// The limit of the target that even one tile exceeds, in words: "the 512
+  /// columns of tensor memory". Empty if there is room.
+  std::string exceeded;
 };
 
 /// Blocks of keys have a multiple of this: the number of columns of a row that
@@ -32,6 +35,7 @@ inline constexpr int64_t kKeyStep = 32;
 struct HeadDims {
   int64_t qk, v;
 };
+HeadDims getHeadDims(attn::AttentionOpInterface op);
 
 /// Returns the tiles for rows of `dims` elements. There are up to two tiles of
 /// the MMA's rows: as many as fit in tensor memory, each with an f32
@@ -54,8 +58,10 @@ AttentionTiles chooseAttentionTiles(const TargetDescription &target,
 /// The main kernel computes dq, too, unless a CTA of another one does, with
 /// `queryRows` queries and `queryKeys` keys at a time (otherwise 0).
 struct BackwardTiles {
-  int64_t rows, keys, queries, heads, sinkQueries, captureRows, captureKeys;
-  int64_t queryRows = 0, queryKeys = 0;
+  int64_t rows = 0, keys = 0, queries = 0, heads = 0, sinkQueries = 0;
+  int64_t captureRows = 0, captureKeys = 0, queryRows = 0, queryKeys = 0;
+  /// As that of AttentionTiles.
+  std::string exceeded;
 
   bool hasQueryKernel() const { return queryRows != 0; }
 };

@@ -1,0 +1,242 @@
+//===- GradientConversion.cpp - attn.sdpa_backward to kernels ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientConversion.h"
+#include "AttentionProgram.h"
+#include "CaptureProgram.h"
+#include "KernelLaunch.h"
+#include "QueryGradientProgram.h"
+#include "SdpaBackwardProgram.h"
+#include "fa4/Conversion/AttnToTile/AttnToTile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::attn;
+
+namespace {
+class GradientConversion {
+public:
+  GradientConversion(SdpaBackwardOp op, const TargetDescription &target,
+                     SymbolTable &symbols)
+      : op(op), conversion(op, target, symbols), names(conversion.names),
+        b(conversion.builder),
+        tiles(chooseBackwardTiles(target, getHeadDims(op))),
+        alignedQueries(tile::alignSize("Sq", tiles.rows)) {}
+
+  void run();
+
+private:
+  /// A tensor or a buffer of numbers, which the kernels hand on.
+  Value createWorkspace(ArrayRef<OpFoldResult> sizes, Type element);
+  SmallVector<OpFoldResult> getSizes(Value value);
+  /// The sizes of a tensor with one number for each row of queries, and room
+  /// for whole blocks of queries.
+  SmallVector<OpFoldResult> getAlignedRows();
+  SmallVector<StringRef> alignedRows() const {
+    return {"B", "Hq", alignedQueries};
+  }
+  void preprocess();
+  /// What scores and their gradient are computed from again, in each block.
+  void addRecomputed(KernelLaunch &launch);
+  void main();
+  void postprocess();
+  void queryGradient();
+  void sinks();
+  /// The gradient of capture `number`, which is output `output`.
+  void capture(unsigned number, Value &output);
+
+  SdpaBackwardOp op;
+  Conversion conversion;
+  const DimNames &names;
+  OpBuilder &b;
+  const BackwardTiles tiles;
+  const std::string alignedQueries;
+  SmallVector<Value> destinations; ///< dq, dk, dv, dsinks, dcaptures.
+  Value parts;                     ///< Null without dcaptures.
+  Value shift, delta;
+  Value sums;  ///< Of dq; null if it has a kernel of its own.
+  Value turns; ///< Null unless the op is deterministic and has `sums`.
+};
+} // namespace
+
+Value GradientConversion::createWorkspace(ArrayRef<OpFoldResult> sizes,
+                                          Type element) {
+  if (op.hasMemRefSemantics())
+    return memref::AllocOp::create(b, op.getLoc(), sizes, element);
+  return tensor::EmptyOp::create(b, op.getLoc(), sizes, element);
+}
+
+SmallVector<OpFoldResult> GradientConversion::getSizes(Value value) {
+  if (isa<MemRefType>(value.getType()))
+    return memref::getMixedSizes(b, op.getLoc(), value);
+  return tensor::getMixedSizes(b, op.getLoc(), value);
+}
+
+SmallVector<OpFoldResult> GradientConversion::getAlignedRows() {
+  SmallVector<OpFoldResult> sizes = getSizes(op.getFwdLse());
+  // The number of queries is static if one operand says so: each kernel has
+  // another of them.
+  unsigned seq = names.order.seq;
+  OpFoldResult &queries = sizes.back();
+  for (Value value : {op.getQ(), op.getFwdOut(), op.getDout()})
+    if (!getConstantIntValue(queries))
+      queries = getSizes(value)[seq];
+  if (std::optional<int64_t> number = getConstantIntValue(queries)) {
+    queries = b.getIndexAttr(llvm::alignTo(*number, tiles.rows));
+    return sizes;
+  }
+  auto block = arith::ConstantIndexOp::create(b, op.getLoc(), tiles.rows);
+  Value blocks =
+      arith::CeilDivUIOp::create(b, op.getLoc(), cast<Value>(queries), block);
+  queries = arith::MulIOp::create(b, op.getLoc(), blocks, block).getResult();
+  return sizes;
+}
+
+void GradientConversion::preprocess() {
+  KernelLaunch launch(conversion);
+  launch.addInput("out", op.getFwdOut(), names.queries());
+  launch.addInput("dout", op.getDout(), names.queries());
+  launch.addInput("lse", op.getFwdLse(), names.rows());
+  if (op.getDlse())
+    launch.addInput("dlse", op.getDlse(), names.rows());
+  launch.addOutput("shift", shift, alignedRows(), kOnce, 0.0f);
+  launch.addOutput("delta", delta, alignedRows(), kOnce, 0.0f);
+  if (sums)
+    launch.addOutput("sums", sums, names.queries(), kOnce, 0.0f);
+  if (turns)
+    launch.addOutput("turns", turns, alignedRows(), kOnce);
+  launch.emit("_preprocess_kernel", launch.countRows(0, tiles.rows),
+              [&](tile::KernelOp kernel) {
+                buildPreprocessProgram(op, kernel, tiles);
+              });
+}
+
+void GradientConversion::addRecomputed(KernelLaunch &launch) {
+  launch.addMatrices();
+  launch.addInput("dout", op.getDout(), names.queries());
+  launch.addInput("shift", shift, alignedRows());
+  launch.addInput("delta", delta, alignedRows());
+  launch.addCapturedVectors();
+}
+
+void GradientConversion::main() {
+  KernelLaunch launch(conversion);
+  addRecomputed(launch);
+  // Blocks of keys add to the rows that see one of them, and the heads of a
+  // group take turns, which is more than can be proven today. Without keys the
+  // sums stay zeros, as the kernel in front has made them.
+  if (sums)
+    launch.addOutput("sums", sums, names.queries(),
+                     turns ? kOrdered : kPartial);
+  launch.addOutput("dk", destinations[1], names.keys(), kOnce, 0.0f);
+  launch.addOutput("dv", destinations[2], names.keys(), kOnce, 0.0f);
+  if (turns)
+    launch.addOutput("turns", turns, alignedRows(), /*kind=*/"");
+  launch.addCapturedScalars();
+  launch.emit("_kernel", launch.countRows(1, tiles.keys),
+              [&](tile::KernelOp kernel) {
+                buildSdpaBackwardProgram(op, kernel, tiles);
+              });
+}
+
+void GradientConversion::postprocess() {
+  KernelLaunch launch(conversion);
+  launch.addInput("sums", sums, names.queries());
+  launch.addOutput("dq", destinations[0], names.queries(), kOnce, 0.0f);
+  launch.emit("_postprocess_kernel", launch.countRows(0, tiles.rows),
+              [&](tile::KernelOp kernel) {
+                buildPostprocessProgram(op, kernel, tiles);
+              });
+}
+
+void GradientConversion::queryGradient() {
+  KernelLaunch launch(conversion);
+  addRecomputed(launch);
+  launch.addOutput("dq", destinations[0], names.queries(), kOnce, 0.0f);
+  launch.addCapturedScalars();
+  launch.emit("_dq_kernel", launch.countRows(0, tiles.queryRows),
+              [&](tile::KernelOp kernel) {
+                buildQueryGradientProgram(op, kernel, tiles);
+              });
+}
+
+void GradientConversion::sinks() {
+  KernelLaunch launch(conversion);
+  launch.addInput("shift", shift, alignedRows());
+  launch.addInput("delta", delta, alignedRows());
+  launch.addInput("sinks", op.getSinks(), names.heads());
+  launch.addOutput("dsinks", destinations[3], names.heads(), kOnce, 0.0f);
+  launch.emit(
+      "_sinks_kernel", launch.countHeads(3, tiles.heads),
+      [&](tile::KernelOp kernel) { buildSinksProgram(op, kernel, tiles); });
+}
+
+void GradientConversion::capture(unsigned number, Value &output) {
+  std::string name = "capture" + std::to_string(number);
+  KernelLaunch launch(conversion);
+  addRecomputed(launch);
+  launch.addOutput("parts", parts, alignedRows(), kOnce, 0.0f);
+  launch.addCapturedScalars();
+  launch.emit("_" + name + "_kernel", launch.countRows(0, tiles.captureRows),
+              [&](tile::KernelOp kernel) {
+                buildCaptureProgram(op, kernel, tiles, number);
+              });
+
+  KernelLaunch sum(conversion);
+  sum.addInput("parts", parts, alignedRows());
+  sum.addOutput("d" + name, output, names.heads(), kOnce, 0.0f);
+  sum.emit("_" + name + "_sum_kernel", sum.countHeads(1, tiles.heads),
+           [&](tile::KernelOp kernel) {
+             buildCaptureSumProgram(op, kernel, tiles);
+           });
+}
+
+void GradientConversion::run() {
+  destinations = getDestinations(conversion);
+  SmallVector<OpFoldResult> rows = getAlignedRows();
+  shift = createWorkspace(rows, b.getF32Type());
+  delta = createWorkspace(rows, b.getF32Type());
+  SmallVector<Value> workspaces = {shift, delta};
+  if (!tiles.hasQueryKernel()) {
+    sums = createWorkspace(getSizes(op.getQ()), b.getF32Type());
+    workspaces.push_back(sums);
+  }
+  if (sums && op.getDeterministic()) {
+    turns = createWorkspace(rows, b.getI32Type());
+    workspaces.push_back(turns);
+  }
+  if (!op.getWrt().empty()) {
+    parts = createWorkspace(rows, b.getF32Type());
+    workspaces.push_back(parts);
+  }
+  preprocess();
+  main();
+  if (sums)
+    postprocess();
+  else
+    queryGradient();
+  if (op.hasDsinks())
+    sinks();
+  unsigned first = op.getFirstDcapture();
+  for (auto [i, number] : llvm::enumerate(op.getWrt()))
+    capture(number, destinations[first + i]);
+  if (op.hasMemRefSemantics())
+    for (Value workspace : workspaces)
+      memref::DeallocOp::create(b, op.getLoc(), workspace);
+  else
+    op->replaceAllUsesWith(destinations);
+  op->erase();
+}
+
+void fa4::convertGradient(SdpaBackwardOp op, const TargetDescription &target,
+                          SymbolTable &symbols) {
+  GradientConversion(op, target, symbols).run();
+}

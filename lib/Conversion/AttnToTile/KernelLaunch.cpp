@@ -1,0 +1,281 @@
+//===- KernelLaunch.cpp - a kernel of an op and its launch ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelLaunch.h"
+#include "AttentionProgram.h"
+#include "fa4/Conversion/TileToNVVM/KernelManifest.h"
+#include "fa4/Dialect/Tile/IR/EmptyCall.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::attn;
+
+//===----------------------------------------------------------------------===//
+// Names of dimensions
+//===----------------------------------------------------------------------===//
+
+void DimNames::learn(Type type, ArrayRef<StringRef> names) {
+  for (auto [size, name] : llvm::zip(cast<ShapedType>(type).getShape(), names))
+    if (!ShapedType::isDynamic(size))
+      sizes[name].insert(size);
+}
+
+void DimNames::learnOutputs(AttentionOpInterface op) {
+  SmallVector<Type> outputs(op.getInits().empty()
+                                ? TypeRange(op->getResultTypes())
+                                : TypeRange(op.getInits().getTypes()));
+  bool isForward = isa<SdpaOp>(op.getOperation());
+  for (auto [i, type] : llvm::enumerate(outputs)) {
+    if (i == 0)
+      learn(type, queries());
+    else if (isForward)
+      learn(type, rows());
+    else
+      learn(type, i < 3 ? keys() : heads());
+  }
+}
+
+DimNames::DimNames(AttentionOpInterface op)
+    : order(getDimOrder(op.getLayout())) {
+  learn(op.getQ().getType(), queries());
+  learn(op.getK().getType(), keys());
+  learn(op.getV().getType(), keys());
+  for (Type type : op.getCaptures().getTypes())
+    if (isa<ShapedType>(type))
+      learn(type, heads());
+  if (op.getSinks())
+    learn(op.getSinks().getType(), heads());
+  learnOutputs(op);
+  auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+  if (!backward)
+    return;
+  learn(backward.getFwdOut().getType(), queries());
+  learn(backward.getDout().getType(), queries());
+  learn(backward.getFwdLse().getType(), rows());
+  if (backward.getDlse())
+    learn(backward.getDlse().getType(), rows());
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> fa4::getDestinations(Conversion &conversion) {
+  AttentionOpInterface op = conversion.op;
+  OpBuilder &b = conversion.builder;
+  SmallVector<Value> destinations(op.getInits());
+  if (!destinations.empty())
+    return destinations;
+  ReifiedRankedShapedTypeDims shapes;
+  LogicalResult reified = reifyResultShapes(b, op, shapes);
+  (void)reified; // Cannot fail on tensors.
+  for (auto [shape, type] : llvm::zip(shapes, op->getResultTypes())) {
+    auto tensor = cast<RankedTensorType>(type);
+    Value empty =
+        tensor::EmptyOp::create(b, op.getLoc(), shape, tensor.getElementType());
+    if (empty.getType() != type)
+      empty = tensor::CastOp::create(b, op.getLoc(), type, empty);
+    destinations.push_back(empty);
+  }
+  return destinations;
+}
+
+void KernelLaunch::addArgument(StringRef name, Type type,
+                               NamedAttrList argument) {
+  Builder &b = conversion.builder;
+  argument.set(tile::kArgName, b.getStringAttr(name));
+  types.push_back(type);
+  attributes.push_back(argument.getDictionary(b.getContext()));
+}
+
+void KernelLaunch::addTensor(StringRef name, Type type,
+                             ArrayRef<StringRef> dims, StringRef kind,
+                             std::optional<float> ifEmpty) {
+  Builder &b = conversion.builder;
+  auto shaped = cast<ShapedType>(type);
+  SmallVector<Attribute> sizes;
+  for (auto [size, dim] : llvm::zip(shaped.getShape(), dims)) {
+    bool isDynamic = ShapedType::isDynamic(size);
+    sizes.push_back(
+        b.getStringAttr(isDynamic ? dim.str() : std::to_string(size)));
+    if (isDynamic)
+      dynamicDims.insert(dim);
+  }
+  if (!isa<MemRefType>(type))
+    type = MemRefType::get(shaped.getShape(), shaped.getElementType());
+  NamedAttrList argument;
+  argument.set(tile::kArgDims, b.getArrayAttr(sizes));
+  if (!kind.empty())
+    argument.set(tile::kArgOutput, b.getStringAttr(kind));
+  if (ifEmpty)
+    argument.set(tile::kArgIfEmpty, b.getF32FloatAttr(*ifEmpty));
+  addArgument(name, type, argument);
+}
+
+void KernelLaunch::addInput(StringRef name, Value value,
+                            ArrayRef<StringRef> dims) {
+  inputs.push_back(value);
+  addTensor(name, value.getType(), dims, /*kind=*/"", std::nullopt);
+}
+
+void KernelLaunch::addOutput(StringRef name, Value &value,
+                             ArrayRef<StringRef> dims, StringRef kind,
+                             std::optional<float> ifEmpty) {
+  outputs.push_back(&value);
+  addTensor(name, value.getType(), dims, kind, ifEmpty);
+}
+
+void KernelLaunch::addMatrices() {
+  AttentionOpInterface op = conversion.op;
+  addInput("q", op.getQ(), conversion.names.queries());
+  addInput("k", op.getK(), conversion.names.keys());
+  addInput("v", op.getV(), conversion.names.keys());
+  hasMatrices = true;
+}
+
+void KernelLaunch::addCapturedVectors() {
+  for (auto [i, capture] : llvm::enumerate(conversion.op.getCaptures()))
+    if (isa<ShapedType>(capture.getType()))
+      addInput(getCaptureName(i), capture, conversion.names.heads());
+}
+
+void KernelLaunch::addCapturedScalars() {
+  for (auto [i, capture] : llvm::enumerate(conversion.op.getCaptures())) {
+    if (isa<ShapedType>(capture.getType()))
+      continue;
+    scalars.push_back(capture);
+    addArgument(getCaptureName(i), capture.getType(), {});
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+StringRef KernelLaunch::getDim(unsigned argument, unsigned dim) const {
+  auto dims = cast<DictionaryAttr>(attributes[argument])
+                  .getAs<ArrayAttr>(tile::kArgDims);
+  return cast<StringAttr>(dims[dim]).getValue();
+}
+
+SmallVector<Attribute> KernelLaunch::countRows(unsigned argument,
+                                               int64_t rows) const {
+  const DimOrder &order = conversion.names.order;
+  auto extent = [&](unsigned dim, int64_t tile) -> Attribute {
+    return tile::ExtentAttr::get(conversion.builder.getContext(),
+                                 getDim(argument, dim), tile);
+  };
+  return {extent(order.seq, rows), extent(order.head, 1),
+          extent(*order.batch, 1)};
+}
+
+SmallVector<Attribute> KernelLaunch::countHeads(unsigned argument,
+                                                int64_t heads) const {
+  return {tile::ExtentAttr::get(conversion.builder.getContext(),
+                                getDim(argument, 0), heads)};
+}
+
+void KernelLaunch::require(const Twine &condition, const Twine &message) {
+  Builder &b = conversion.builder;
+  conditions.push_back(b.getDictionaryAttr(
+      {b.getNamedAttr("condition", b.getStringAttr(condition)),
+       b.getNamedAttr("message", b.getStringAttr(message))}));
+}
+
+/// What the op's verifier checks of static sizes becomes a condition where one
+/// operand has a static size and another one a dynamic size.
+void KernelLaunch::requireSizes() {
+  for (StringRef name : dynamicDims)
+    for (int64_t size : conversion.names.getSizes(name))
+      require(name + " == " + Twine(size), "size " + name + " must be " +
+                                               Twine(size) +
+                                               ", as it is in another operand");
+}
+
+/// What the op's verifier checks of static head counts becomes a condition on
+/// dynamic ones.
+void KernelLaunch::requireHeadGroups() {
+  unsigned dim = conversion.names.order.head;
+  StringRef queryHeads = getDim(0, dim), keyHeads = getDim(1, dim);
+  auto isName = [](StringRef size) { return !llvm::isDigit(size.front()); };
+  if (!isName(queryHeads) && !isName(keyHeads))
+    return;
+  // A tensor without heads is as empty as one without rows.
+  std::string condition = llvm::formatv("{0} % {1} == 0", queryHeads, keyHeads);
+  if (isName(keyHeads))
+    condition = llvm::formatv("{1} == 0 ? {0} == 0 : {2}", queryHeads, keyHeads,
+                              condition);
+  require(condition,
+          llvm::formatv("the number of query heads, {0}, must be a multiple of "
+                        "that of key/value heads, {1}",
+                        queryHeads, keyHeads)
+              .str());
+}
+
+tile::KernelOp KernelLaunch::createKernel(const Twine &suffix,
+                                          ArrayRef<Attribute> grid) {
+  Operation *function = conversion.op->getParentOfType<FunctionOpInterface>();
+  std::string name =
+      (SymbolTable::getSymbolName(function).getValue() + suffix).str();
+  Location loc = conversion.op.getLoc();
+  OpBuilder detached(conversion.op.getContext());
+  auto kernel = tile::KernelOp::create(
+      detached, loc, name, detached.getFunctionType(types, {}),
+      detached.getArrayAttr(attributes), /*res_attrs=*/ArrayAttr(),
+      conversion.target.chip, detached.getArrayAttr(grid),
+      /*schedule=*/tile::ScheduleAttr(), /*order=*/tile::OrderAttr(),
+      /*cluster=*/tile::ClusterAttr(), /*smem_bytes=*/IntegerAttr(),
+      /*tmem_columns=*/IntegerAttr());
+  kernel.getBody().emplaceBlock().addArguments(
+      types, SmallVector<Location>(types.size(), loc));
+  requireSizes();
+  if (hasMatrices)
+    requireHeadGroups();
+  if (!conditions.empty())
+    kernel->setAttr(tile::kRequiresAttr, detached.getArrayAttr(conditions));
+  conversion.symbols.insert(kernel, function->getIterator());
+  return kernel;
+}
+
+/// Folds constants and removes duplicate operations of the program.
+static void simplify(tile::KernelOp kernel) {
+  // It does no harm if the greedy driver gives up early.
+  (void)applyPatternsGreedily(kernel, FrozenRewritePatternSet());
+  IRRewriter rewriter(kernel.getContext());
+  DominanceInfo dominance(kernel);
+  eliminateCommonSubExpressions(rewriter, dominance, kernel);
+}
+
+void KernelLaunch::launch(tile::KernelOp kernel) {
+  SmallVector<Value> written;
+  SmallVector<Type> results;
+  for (Value *output : outputs) {
+    written.push_back(*output);
+    if (isa<RankedTensorType>(output->getType()))
+      results.push_back(output->getType());
+  }
+  auto launched = tile::LaunchOp::create(
+      conversion.builder, conversion.op.getLoc(), results, kernel.getSymName(),
+      inputs, written, scalars);
+  for (auto [output, result] : llvm::zip(outputs, launched.getOutputs()))
+    *output = result;
+}
+
+void KernelLaunch::emit(const Twine &suffix, ArrayRef<Attribute> grid,
+                        llvm::function_ref<void(tile::KernelOp)> build) {
+  tile::KernelOp kernel = createKernel(suffix, grid);
+  build(kernel);
+  simplify(kernel);
+  launch(kernel);
+}

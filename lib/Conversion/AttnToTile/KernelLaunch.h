@@ -1,0 +1,145 @@
+//===- KernelLaunch.h - a kernel of an op and its launch ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_CONVERSION_ATTNTOTILE_KERNELLAUNCH_H
+#define FA4_LIB_CONVERSION_ATTNTOTILE_KERNELLAUNCH_H
+
+#include "fa4/Dialect/Attn/IR/Attn.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Target/TargetDescription.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
+#include <set>
+
+namespace fa4 {
+
+/// The names of the dimensions of an op's operands and results, and the sizes
+/// that their types give to the names. One operand may have a static size where
+/// another one has a dynamic size, which must be the same in a call.
+class DimNames {
+public:
+  explicit DimNames(attn::AttentionOpInterface op);
+
+  llvm::SmallVector<llvm::StringRef> queries() const {
+    return data("Sq", "Hq");
+  }
+  llvm::SmallVector<llvm::StringRef> keys() const { return data("Sk", "Hkv"); }
+  /// Of tensors with one number for each row of queries.
+  llvm::SmallVector<llvm::StringRef> rows() const { return {"B", "Hq", "Sq"}; }
+  /// Of tensors with one number for each query head.
+  llvm::SmallVector<llvm::StringRef> heads() const { return {"Hq"}; }
+
+  /// The static sizes of dimensions of this name, in rising order.
+  std::set<int64_t> getSizes(llvm::StringRef name) const {
+    auto found = sizes.find(name);
+    return found == sizes.end() ? std::set<int64_t>() : found->second;
+  }
+
+  const attn::DimOrder order;
+
+private:
+  llvm::SmallVector<llvm::StringRef> data(llvm::StringRef seq,
+                                          llvm::StringRef head) const {
+    llvm::SmallVector<llvm::StringRef> names(order.rank, "D");
+    names[*order.batch] = "B";
+    names[order.seq] = seq;
+    names[order.head] = head;
+    return names;
+  }
+  void learn(mlir::Type type, llvm::ArrayRef<llvm::StringRef> names);
+  void learnOutputs(attn::AttentionOpInterface op);
+
+  llvm::StringMap<std::set<int64_t>> sizes;
+};
+
+/// What the kernels of an op have in common.
+struct Conversion {
+  Conversion(attn::AttentionOpInterface op, const TargetDescription &target,
+             mlir::SymbolTable &symbols)
+      : op(op), target(target), symbols(symbols), names(op), builder(op) {}
+
+  attn::AttentionOpInterface op;
+  const TargetDescription &target;
+  mlir::SymbolTable &symbols;
+  const DimNames names;
+  mlir::OpBuilder builder; ///< In front of the op.
+};
+
+/// The values of `tile.output`.
+inline constexpr llvm::StringLiteral kOnce = "once", kOrdered = "ordered",
+                                     kPartial = "partial";
+
+/// Returns the op's destinations, or new tensors with the sizes of the results.
+llvm::SmallVector<mlir::Value> getDestinations(Conversion &conversion);
+
+/// A kernel and its launch: what is said once of an argument becomes both the
+/// kernel's argument and the launch's operand. Arguments are added in the order
+/// that the program's header gives, inputs first and scalars last.
+class KernelLaunch {
+public:
+  explicit KernelLaunch(Conversion &conversion) : conversion(conversion) {}
+
+  /// Adds a tensor or memref that the kernel reads. `dims` are the names of its
+  /// dimensions, which those of dynamic size have in the kernel.
+  void addInput(llvm::StringRef name, mlir::Value value,
+                llvm::ArrayRef<llvm::StringRef> dims);
+  /// Adds a tensor or memref that the kernel writes; a tensor becomes the
+  /// launch's result. `kind` is its `tile.output` (empty for none), `ifEmpty`
+  /// its `tile.if_empty`.
+  void addOutput(llvm::StringRef name, mlir::Value &value,
+                 llvm::ArrayRef<llvm::StringRef> dims, llvm::StringRef kind,
+                 std::optional<float> ifEmpty = std::nullopt);
+  /// Adds q, k and v. The kernel requires of a call what the op's verifier
+  /// checks of static numbers of heads.
+  void addMatrices();
+  /// Add the captured tensors, which are inputs, and the captured scalars.
+  void addCapturedVectors();
+  void addCapturedScalars();
+
+  /// Return a grid that counts tiles of `rows` rows, heads and batches of an
+  /// argument, and one that counts tiles of heads of a vector.
+  llvm::SmallVector<mlir::Attribute> countRows(unsigned argument,
+                                               int64_t rows) const;
+  llvm::SmallVector<mlir::Attribute> countHeads(unsigned argument,
+                                                int64_t heads) const;
+
+  /// Makes the kernel in front of the op's function, whose name and `suffix`
+  /// are its name, lets `build` fill its body, and launches it in front of the
+  /// op.
+  void emit(const llvm::Twine &suffix, llvm::ArrayRef<mlir::Attribute> grid,
+            llvm::function_ref<void(tile::KernelOp)> build);
+
+private:
+  void addTensor(llvm::StringRef name, mlir::Type type,
+                 llvm::ArrayRef<llvm::StringRef> dims, llvm::StringRef kind,
+                 std::optional<float> ifEmpty);
+  void addArgument(llvm::StringRef name, mlir::Type type,
+                   mlir::NamedAttrList attributes);
+  llvm::StringRef getDim(unsigned argument, unsigned dim) const;
+  /// Adds a condition on sizes without which the kernel must not be launched.
+  void require(const llvm::Twine &condition, const llvm::Twine &message);
+  void requireSizes();
+  void requireHeadGroups();
+  tile::KernelOp createKernel(const llvm::Twine &suffix,
+                              llvm::ArrayRef<mlir::Attribute> grid);
+  void launch(tile::KernelOp kernel);
+
+  Conversion &conversion;
+  llvm::SmallVector<mlir::Type> types;
+  llvm::SmallVector<mlir::Attribute> attributes;
+  llvm::SmallVector<mlir::Value> inputs, scalars;
+  llvm::SmallVector<mlir::Value *> outputs;
+  llvm::SetVector<llvm::StringRef> dynamicDims;
+  llvm::SmallVector<mlir::Attribute> conditions;
+  bool hasMatrices = false;
+};
+
+} // namespace fa4
+
+#endif // FA4_LIB_CONVERSION_ATTNTOTILE_KERNELLAUNCH_H

@@ -1,0 +1,179 @@
+//===- TileBudgets.cpp - tiles for which a target has room ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "fa4/Conversion/AttnToTile/AttnToTile.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace fa4;
+
+/// The number of query tiles of one CTA. With two, the MMA unit works on one
+/// tile while lanes work on the scores of the other.
+static constexpr int64_t kQueryTiles = 2;
+/// The fewest keys of a block that are chosen. Each block costs the roles a
+/// round of hand-overs, which smaller ones would not hide; where two query
+/// tiles do not leave room for as many, there is one, or no kernel.
+static constexpr int64_t kLeastKeys = 128;
+/// Shared memory, in bytes, for what is not a tile of q, k or v: the numbers
+/// that lanes hand over for each row, barriers. Tiles of the output take the
+/// place of loaded ones.
+static constexpr int64_t kSmallBuffers = 3 << 10;
+/// Elements of q, k, v and dout have 16 bits.
+static constexpr int64_t kElementBytes = 2;
+/// The bytes of a row of f32 numbers that leave at a time.
+static constexpr int64_t kPartBytes = 32 * 4;
+
+namespace {
+/// What the tiles of a kernel take of an SM.
+struct TileDemand {
+  int64_t widest = 0;    ///< Columns of the widest accumulator.
+  int64_t columns = 0;   ///< Of tensor memory, of all accumulators.
+  int64_t registers = 0; ///< Words that lanes hold of the tiles.
+  int64_t bytes = 0;     ///< Of shared memory, without kSmallBuffers.
+};
+} // namespace
+
+/// Returns which limit of the target the demand exceeds, in words; empty if
+/// there is room.
+static std::string findExceeded(const TargetDescription &target,
+                                const TileDemand &demand) {
+  if (demand.widest > int64_t(target.mma.maxColumns))
+    return llvm::formatv("the {0} columns of an MMA", target.mma.maxColumns);
+  if (demand.columns > int64_t(target.tmemColumns))
+    return llvm::formatv("the {0} columns of tensor memory",
+                         target.tmemColumns);
+  if (demand.registers > int64_t(target.registerFileWords))
+    return llvm::formatv("the {0} registers of an SM",
+                         target.registerFileWords);
+  if (demand.bytes + kSmallBuffers > int64_t(target.smemBytes))
+    return llvm::formatv("the {0} bytes of shared memory", target.smemBytes);
+  return "";
+}
+
+/// Returns the bytes of tiles of `rows` rows in all, each with rows of q or k
+/// and of v or dout.
+static int64_t countTileBytes(HeadDims dims, int64_t rows) {
+  return kElementBytes * rows * (dims.qk + dims.v);
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+/// Returns the number of keys of a block where nobody has asked for one. It is
+/// a power of two, so that the number of a key's block is a shift.
+static int64_t chooseKeys(const TargetDescription &target, int64_t headDim) {
+  int64_t inTensorMemory = target.tmemColumns / kQueryTiles - headDim;
+  int64_t inRegisters =
+      target.registerFileWords / (kQueryTiles * target.mma.rows) * 2 / 3;
+  int64_t most =
+      std::min<int64_t>({inTensorMemory, inRegisters, target.mma.maxColumns});
+  return llvm::bit_floor<uint64_t>(std::max(most, kLeastKeys));
+}
+
+/// Scores of two tiles are there at any time, so that the MMA unit computes one
+/// while lanes work on the other: with one query tile, those of two blocks of
+/// keys. A lane holds its row of scores and, for half of the row, the values
+/// that are computed from it. Shared memory has one block of keys and values.
+static TileDemand getDemand(const TargetDescription &target, HeadDims dims,
+                            int64_t keys, int64_t queryTiles) {
+  int64_t rows = queryTiles * target.mma.rows;
+  return {dims.v, kQueryTiles * keys + queryTiles * dims.v,
+          rows * (keys + keys / 2),
+          countTileBytes(dims, keys) + kElementBytes * rows * dims.qk};
+}
+
+AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
+                                         HeadDims dims,
+                                         std::optional<int64_t> queries,
+                                         int64_t keys) {
+  int64_t native = target.mma.rows;
+  if (keys == 0)
+    keys = chooseKeys(target, dims.v);
+  int64_t needed = queries ? llvm::divideCeil(*queries, native) : kQueryTiles;
+  int64_t tiles = std::clamp<int64_t>(needed, 1, kQueryTiles);
+  std::string exceeded;
+  for (; tiles > 0; --tiles) {
+    exceeded = findExceeded(target, getDemand(target, dims, keys, tiles));
+    if (exceeded.empty())
+      break;
+  }
+  return {tiles * native, keys, exceeded};
+}
+
+//===----------------------------------------------------------------------===//
+// The gradient
+//===----------------------------------------------------------------------===//
+
+/// Returns the columns of tensor memory that accumulators need.
+static int64_t countColumns(const TargetDescription &target,
+                            ArrayRef<int64_t> accumulators) {
+  int64_t columns = 0;
+  for (int64_t each : accumulators)
+    columns += llvm::alignTo(each, target.tmemAllocationColumns);
+  return columns;
+}
+
+/// Returns true if the main kernel has room for dq. Tensor memory has two tiles
+/// of scores, and the sums of dk and dv; dq takes the place of one of the
+/// scores.
+static bool hasRoomForQueryGradient(const TargetDescription &target,
+                                    HeadDims dims) {
+  int64_t rows = target.mma.rows;
+  if (std::max(dims.qk, dims.v) > rows)
+    return false;
+  TileDemand demand;
+  demand.columns = 2 * rows + dims.qk + dims.v;
+  // The gradient of the scores is an operand, and dq leaves in two parts.
+  demand.bytes = countTileBytes(dims, 2 * rows) + kElementBytes * rows * rows +
+                 2 * kPartBytes * rows;
+  return findExceeded(target, demand).empty();
+}
+
+/// The main kernel without dq: two tiles of scores, and the sums of dk and dv.
+static TileDemand getMainDemand(const TargetDescription &target, HeadDims dims,
+                                const BackwardTiles &tiles) {
+  return {std::max(dims.qk, dims.v),
+          countColumns(target, {tiles.queries, tiles.queries, dims.qk, dims.v}),
+          /*registers=*/0, countTileBytes(dims, tiles.keys + tiles.queries)};
+}
+
+/// The kernel of dq: two tiles of scores, and the sums.
+static TileDemand getQueryDemand(const TargetDescription &target, HeadDims dims,
+                                 const BackwardTiles &tiles) {
+  return {dims.qk,
+          countColumns(target, {tiles.queryKeys, tiles.queryKeys, dims.qk}),
+          /*registers=*/0,
+          countTileBytes(dims, tiles.queryRows + tiles.queryKeys)};
+}
+
+BackwardTiles fa4::chooseBackwardTiles(const TargetDescription &target,
+                                       HeadDims dims) {
+  int64_t rows = target.mma.rows;
+  // As in forward, lanes work on two tiles by turns. There they hold a row of
+  // scores; here they hold one of probabilities and one of derivatives.
+  BackwardTiles tiles;
+  tiles.rows = tiles.keys = tiles.queries = tiles.heads = rows;
+  tiles.sinkQueries = tiles.captureKeys = rows / 2;
+  tiles.captureRows = kQueryTiles * rows;
+  TileDemand capture;
+  capture.bytes = countTileBytes(dims, tiles.captureRows + tiles.captureKeys);
+  if (!findExceeded(target, capture).empty())
+    tiles.captureRows = rows;
+  if (hasRoomForQueryGradient(target, dims))
+    return tiles;
+  tiles.queryRows = tiles.queryKeys = rows;
+  if (getMainDemand(target, dims, tiles).columns > int64_t(target.tmemColumns))
+    tiles.queries = rows / 2;
+  for (const TileDemand &demand : {getMainDemand(target, dims, tiles),
+                                   getQueryDemand(target, dims, tiles)})
+    if (tiles.exceeded.empty())
+      tiles.exceeded = findExceeded(target, demand);
+  return tiles;
+}
