@@ -52,20 +52,12 @@ static OuterLoops findOuterLoops(linalg::LinalgOp op, Value probabilities,
 static int64_t findMergedHeads(linalg::LinalgOp op) {
   // Values come through fewer operations than probabilities.
   for (OpOperand *operand : op.getDpsInputOperands()) {
-    SmallVector<ReassociationIndices> own;
-    RankedTensorType source;
-    if (auto collapse =
-            operand->get().getDefiningOp<tensor::CollapseShapeOp>()) {
-      own = collapse.getReassociationIndices();
-      source = collapse.getSrcType();
-    } else if (auto reshape =
-                   operand->get().getDefiningOp<tensor::ReshapeOp>()) {
-      if (std::optional<ReshapeGroups> both = getReshapeGroups(reshape)) {
-        own = both->source;
-        source = cast<RankedTensorType>(reshape.getSource().getType());
-      }
-    }
-    for (const ReassociationIndices &group : own) {
+    Operation *reshape = operand->get().getDefiningOp();
+    std::optional<ReshapeGroups> groups = getReshapeGroups(reshape);
+    if (!groups)
+      continue;
+    auto source = cast<RankedTensorType>(reshape->getOperand(0).getType());
+    for (const ReassociationIndices &group : groups->source) {
       // All dimensions but the outermost one, which is the batch.
       int64_t heads = 1;
       for (int64_t dim : ArrayRef(group).drop_front(!group.empty())) {

@@ -208,20 +208,7 @@ static LogicalResult splitIndex(OpBuilder &b, GatherIndex index,
 static std::optional<std::pair<Value, SmallVector<GatherIndex>>>
 lookThroughReshape(OpBuilder &b, Value tensor, ArrayRef<GatherIndex> indices) {
   Operation *op = tensor.getDefiningOp();
-  std::optional<ReshapeGroups> groups;
-  auto single = [](int64_t rank) {
-    return llvm::map_to_vector(llvm::seq<int64_t>(0, rank), [](int64_t dim) {
-      return ReassociationIndices{dim};
-    });
-  };
-  if (auto expand = dyn_cast_or_null<tensor::ExpandShapeOp>(op))
-    groups = {single(expand.getSrcType().getRank()),
-              expand.getReassociationIndices()};
-  else if (auto collapse = dyn_cast_or_null<tensor::CollapseShapeOp>(op))
-    groups = {collapse.getReassociationIndices(),
-              single(collapse.getResultType().getRank())};
-  else if (auto reshape = dyn_cast_or_null<tensor::ReshapeOp>(op))
-    groups = getReshapeGroups(reshape);
+  std::optional<ReshapeGroups> groups = getReshapeGroups(op);
   if (!groups)
     return std::nullopt;
   Value source = op->getOperand(0);

@@ -42,25 +42,18 @@ std::optional<Place> fa4::attn::followPlace(const Place &place, Operation *user,
   if (!type || !definition || user->getBlock() != definition->getBlock())
     return std::nullopt;
   Place next = {user->getResult(0), {}};
-  auto orNone = [](std::optional<SmallVector<AffineExpr>> indices) {
-    return indices ? *indices : SmallVector<AffineExpr>();
-  };
-  auto source = cast<ShapedType>(place.tensor.getType());
-  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(user))
-    next.indices = orNone(
-        tracer.split(type, expand.getReassociationIndices(), place.indices));
-  else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(user))
-    next.indices = orNone(
-        tracer.join(source, collapse.getReassociationIndices(), place.indices));
-  else if (auto reshape = dyn_cast<tensor::ReshapeOp>(user)) {
-    std::optional<ReshapeGroups> groups = reshape.getSource() == place.tensor
-                                              ? getReshapeGroups(reshape)
-                                              : std::nullopt;
-    if (!groups)
+  if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ReshapeOp>(
+          user)) {
+    std::optional<ReshapeGroups> groups = getReshapeGroups(user);
+    if (!groups || user->getOperand(0) != place.tensor)
       return std::nullopt;
+    auto source = cast<ShapedType>(place.tensor.getType());
     auto joined = tracer.join(source, groups->source, place.indices);
-    if (joined)
-      next.indices = orNone(tracer.split(type, groups->result, *joined));
+    auto indices =
+        joined ? tracer.split(type, groups->result, *joined) : std::nullopt;
+    if (!indices)
+      return std::nullopt;
+    next.indices = *indices;
   } else if (auto op = dyn_cast<linalg::LinalgOp>(user))
     next.indices = permuteIndices(op, place.tensor, place.indices);
   else

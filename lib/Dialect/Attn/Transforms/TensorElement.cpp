@@ -294,18 +294,16 @@ ElementTracer::join(ShapedType type, ArrayRef<ReassociationIndices> groups,
   return outer;
 }
 
-ElementRef ElementTracer::traceReshape(tensor::ReshapeOp reshape,
+ElementRef ElementTracer::traceReshape(Operation *reshape,
+                                       const ReshapeGroups &groups,
                                        ArrayRef<AffineExpr> indices) {
-  std::optional<ReshapeGroups> groups = getReshapeGroups(reshape);
-  if (!groups)
-    return nullptr;
-  auto outer = join(cast<ShapedType>(reshape.getResult().getType()),
-                    groups->result, indices);
+  Value source = reshape->getOperand(0);
+  auto outer = join(cast<ShapedType>(reshape->getResult(0).getType()),
+                    groups.result, indices);
   if (!outer)
     return nullptr;
-  auto inner = split(cast<ShapedType>(reshape.getSource().getType()),
-                     groups->source, *outer);
-  return inner ? trace(reshape.getSource(), *inner) : nullptr;
+  auto inner = split(cast<ShapedType>(source.getType()), groups.source, *outer);
+  return inner ? trace(source, *inner) : nullptr;
 }
 
 ElementRef ElementTracer::traceSlice(tensor::ExtractSliceOp slice,
@@ -511,16 +509,8 @@ ElementRef ElementTracer::traceDefinition(Operation *definition,
     return traceCount(dense, indices);
   if (auto op = dyn_cast<linalg::LinalgOp>(definition))
     return traceElementwise(op, result, indices);
-  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(definition))
-    if (auto inner = split(collapse.getSrcType(),
-                           collapse.getReassociationIndices(), indices))
-      return trace(collapse.getSrc(), *inner);
-  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(definition))
-    if (auto outer = join(expand.getResultType(),
-                          expand.getReassociationIndices(), indices))
-      return trace(expand.getSrc(), *outer);
-  if (auto reshape = dyn_cast<tensor::ReshapeOp>(definition))
-    return traceReshape(reshape, indices);
+  if (auto groups = getReshapeGroups(definition))
+    return traceReshape(definition, *groups, indices);
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(definition))
     return traceSlice(slice, indices);
   if (auto cast = dyn_cast<tensor::CastOp>(definition))

@@ -24,6 +24,8 @@
 
 namespace fa4::attn {
 
+struct ReshapeGroups;
+
 /// An element of a tensor.
 struct Place {
   mlir::Value tensor;
@@ -156,7 +158,7 @@ private:
                              llvm::ArrayRef<mlir::AffineExpr> indices);
   ElementRef traceElementwise(mlir::linalg::LinalgOp op, mlir::OpResult result,
                               llvm::ArrayRef<mlir::AffineExpr> indices);
-  ElementRef traceReshape(mlir::tensor::ReshapeOp reshape,
+  ElementRef traceReshape(mlir::Operation *reshape, const ReshapeGroups &groups,
                           llvm::ArrayRef<mlir::AffineExpr> indices);
   /// An element of a constant that counts in steps: 0, 1, 2, ...
   ElementRef traceCount(mlir::DenseElementsAttr numbers,

@@ -155,8 +155,8 @@ std::optional<TensorSize> fa4::attn::getLoopSize(linalg::LinalgOp op,
 // Reshapes
 //===----------------------------------------------------------------------===//
 
-std::optional<ReshapeGroups>
-fa4::attn::getReshapeGroups(tensor::ReshapeOp reshape) {
+/// Finds the groups of a reshape, which does not name them.
+static std::optional<ReshapeGroups> findGroups(tensor::ReshapeOp reshape) {
   auto sourceType = dyn_cast<RankedTensorType>(reshape.getSource().getType());
   auto resultType = dyn_cast<RankedTensorType>(reshape.getResult().getType());
   if (!sourceType || !resultType || sourceType.getRank() == 0 ||
@@ -196,4 +196,21 @@ fa4::attn::getReshapeGroups(tensor::ReshapeOp reshape) {
   std::reverse(groups.source.begin(), groups.source.end());
   std::reverse(groups.result.begin(), groups.result.end());
   return groups;
+}
+
+std::optional<ReshapeGroups> fa4::attn::getReshapeGroups(Operation *op) {
+  auto single = [](int64_t rank) {
+    return llvm::map_to_vector(llvm::seq<int64_t>(0, rank), [](int64_t dim) {
+      return ReassociationIndices{dim};
+    });
+  };
+  if (auto expand = dyn_cast_or_null<tensor::ExpandShapeOp>(op))
+    return ReshapeGroups{single(expand.getSrcType().getRank()),
+                         expand.getReassociationIndices()};
+  if (auto collapse = dyn_cast_or_null<tensor::CollapseShapeOp>(op))
+    return ReshapeGroups{collapse.getReassociationIndices(),
+                         single(collapse.getResultType().getRank())};
+  if (auto reshape = dyn_cast_or_null<tensor::ReshapeOp>(op))
+    return findGroups(reshape);
+  return std::nullopt;
 }

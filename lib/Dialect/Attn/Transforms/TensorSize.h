@@ -57,7 +57,10 @@ std::optional<TensorSize> getLoopSize(mlir::linalg::LinalgOp op, unsigned loop);
 struct ReshapeGroups {
   llvm::SmallVector<mlir::ReassociationIndices> source, result;
 };
-std::optional<ReshapeGroups> getReshapeGroups(mlir::tensor::ReshapeOp reshape);
+/// Returns those of a tensor.expand_shape, tensor.collapse_shape or
+/// tensor.reshape, whose source is operand 0; nothing for other operations and
+/// for null.
+std::optional<ReshapeGroups> getReshapeGroups(mlir::Operation *op);
 
 } // namespace fa4::attn
 
