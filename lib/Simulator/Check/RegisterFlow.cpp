@@ -58,10 +58,6 @@ void PendingRegisters::set(const Operand &op, uint32_t step, bool add) {
   steps[place] = add ? std::max(steps[place], step) : step;
 }
 
-static llvm::StringRef rootOf(const Inst &inst) {
-  return inst.opcode.take_until([](char c) { return c == '.'; });
-}
-
 RegisterFlow fa4::sim::registerFlowOf(const Inst &inst) {
   static const llvm::StringSet<> moves = {"abs", "cvta", "mov",
                                           "neg", "selp", "slct"};
@@ -77,7 +73,7 @@ RegisterFlow fa4::sim::registerFlowOf(const Inst &inst) {
       "set",  "setp", "shf",       "shfl", "shl",        "shr",      "sin",
       "sqrt", "sub",  "subc",      "tanh", "szext",      "testp",    "vote",
       "xor"};
-  llvm::StringRef root = rootOf(inst);
+  llvm::StringRef root = inst.root();
   if (moves.contains(root))
     return RegisterFlow::Moves;
   if (packing.contains(root) && inst.opcode.contains("64"))

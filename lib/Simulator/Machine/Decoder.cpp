@@ -481,6 +481,22 @@ std::string EntryInfo::describeShared(uint32_t offset) const {
   return place;
 }
 
+llvm::SmallVector<uint32_t, 2> Program::successorsOf(uint32_t pc) const {
+  const Inst &inst = insts[pc];
+  llvm::StringRef root = inst.root();
+  llvm::SmallVector<uint32_t, 2> successors;
+  if (root == "bra")
+    successors.push_back(inst.target);
+  if (root == "brx" && inst.extra)
+    llvm::append_range(successors,
+                       *static_cast<const std::vector<uint32_t> *>(inst.extra));
+  bool leaves = root == "bra" || root == "brx" || root == "ret" ||
+                root == "exit" || root == "trap";
+  if (!leaves || inst.guard != Inst::noGuard)
+    successors.push_back(pc + 1);
+  return successors;
+}
+
 std::string Program::lineOf(const Inst &inst) const {
   std::string text = "line " + std::to_string(inst.line);
   std::string source = module->sourceOf(inst.line);

@@ -87,14 +87,10 @@ private:
 
 } // namespace
 
-static llvm::StringRef rootOf(const Inst &inst) {
-  return inst.opcode.split('.').first;
-}
-
 bool RegisterFile::findRegisters() {
   for (const Inst &inst : program.insts) {
     // Calls copy registers from one function to another.
-    if (rootOf(inst) == "call")
+    if (inst.root() == "call")
       return false;
     for (const Operand &op : program.operandsOf(inst)) {
       if (!isRegister(op))
@@ -129,26 +125,15 @@ bool RegisterFile::findRegisters() {
 void RegisterFile::findBlocks() {
   const std::vector<Inst> &insts = program.insts;
   std::vector<bool> begins(insts.size() + 1);
-  auto targetsOf = [&](const Inst &inst) {
-    llvm::SmallVector<uint32_t, 2> targets;
-    if (rootOf(inst) == "bra")
-      targets.push_back(inst.target);
-    if (rootOf(inst) == "brx")
-      llvm::append_range(
-          targets, *static_cast<const std::vector<uint32_t> *>(inst.extra));
-    return targets;
-  };
-  auto ends = [&](const Inst &inst) {
-    llvm::StringRef root = rootOf(inst);
-    return root == "bra" || root == "brx" || root == "ret" || root == "exit";
-  };
   begins[0] = begins[insts.size()] = true;
   for (const FunctionInfo &function : program.functions)
     begins[function.pc] = true;
-  for (auto [pc, inst] : llvm::enumerate(insts)) {
-    for (uint32_t target : targetsOf(inst))
-      begins[target] = true;
-    if (ends(inst))
+  for (uint32_t pc = 0; pc < insts.size(); ++pc) {
+    llvm::SmallVector<uint32_t, 2> successors = program.successorsOf(pc);
+    for (uint32_t to : successors)
+      if (to != pc + 1)
+        begins[to] = true;
+    if (successors.size() != 1 || successors.front() != pc + 1)
       begins[pc + 1] = true;
   }
   std::vector<uint32_t> blockOf(insts.size() + 1);
@@ -158,15 +143,10 @@ void RegisterFile::findBlocks() {
     blocks.back().end = pc + 1;
     blockOf[pc] = blocks.size() - 1;
   }
-  for (Block &block : blocks) {
-    const Inst &last = insts[block.end - 1];
-    for (uint32_t target : targetsOf(last))
-      block.successors.push_back(blockOf[target]);
-    bool goesOn = !ends(last) || last.guard != Inst::noGuard ||
-                  rootOf(last) == "brx"; // An index may be out of range.
-    if (goesOn && block.end < insts.size())
-      block.successors.push_back(blockOf[block.end]);
-  }
+  for (Block &block : blocks)
+    for (uint32_t to : program.successorsOf(block.end - 1))
+      if (to < insts.size())
+        block.successors.push_back(blockOf[to]);
 }
 
 bool RegisterFile::findLiveness() {

@@ -96,24 +96,10 @@ private:
 std::vector<llvm::SmallVector<unsigned, 2>>
 fa4::sim::findSuccessors(const Program &program, uint32_t first, uint32_t end) {
   std::vector<llvm::SmallVector<unsigned, 2>> successors(end - first);
-  for (uint32_t pc = first; pc < end; ++pc) {
-    const Inst &inst = program.insts[pc];
-    auto add = [&](uint32_t to) {
+  for (uint32_t pc = first; pc < end; ++pc)
+    for (uint32_t to : program.successorsOf(pc))
       if (to >= first && to < end)
         successors[pc - first].push_back(to - first);
-    };
-    llvm::StringRef root = inst.opcode.split('.').first;
-    bool leaves = root == "bra" || root == "ret" || root == "exit" ||
-                  root == "trap" || root == "brx";
-    if (root == "bra")
-      add(inst.target);
-    if (root == "brx" && inst.extra)
-      for (uint32_t to :
-           *static_cast<const std::vector<uint32_t> *>(inst.extra))
-        add(to);
-    if (!leaves || inst.guard != Inst::noGuard)
-      add(pc + 1);
-  }
   return successors;
 }
 

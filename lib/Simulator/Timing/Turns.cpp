@@ -19,8 +19,7 @@ TurnMap::TurnMap(const Program &program,
   headers.assign(program.insts.size(), noHeader);
   // Where control goes through calls or tables is not followed: no turns then.
   if (llvm::any_of(program.insts, [](const Inst &inst) {
-        llvm::StringRef root = inst.opcode.split('.').first;
-        return root == "call" || root == "brx";
+        return inst.root() == "call" || inst.root() == "brx";
       }))
     return;
   auto successors = findSuccessors(program, 0, program.insts.size());

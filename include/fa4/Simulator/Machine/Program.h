@@ -119,6 +119,9 @@ struct Inst {
   uint64_t form2 = 0;
   const void *extra = nullptr; ///< Owned by the Program (keepAlive).
   llvm::StringRef opcode;      ///< Full text, e.g. "add.rn.f32".
+
+  /// Returns the first word of the opcode, e.g. "add".
+  llvm::StringRef root() const { return opcode.split('.').first; }
 };
 
 /// A decoded function: `.entry` or `.func`.
@@ -202,6 +205,9 @@ public:
   llvm::ArrayRef<Operand> slotsOf(const Inst &inst) const {
     return {slots.data() + inst.firstOperand, inst.numOperands};
   }
+  /// Returns the instructions that may follow one, of which the last one may be
+  /// beyond the program. Calls are taken to return.
+  llvm::SmallVector<uint32_t, 2> successorsOf(uint32_t pc) const;
   /// Returns the place of an instruction, for example "file.ptx:12".
   std::string locate(const Inst &inst) const;
   /// "line 12", with the line of the source file where a `.loc` says it:
