@@ -7,18 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionProgram.h"
-#include "ExpandMath.h"
-#include "ScoreDerivative.h"
+#include "ModLegality.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
-#include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
-#include "fa4/Dialect/Attn/IR/SimplifyMods.h"
 #include "fa4/Target/LaunchLimits.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Matchers.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/Support/DebugStringHelper.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MathExtras.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace fa4;
@@ -32,16 +25,6 @@ using Reason = std::optional<std::string>;
 static constexpr int64_t kHeadDimStep = 32;
 /// The same for the gradient, whose matrices may have other swizzles.
 static constexpr int64_t kGradientHeadDimStep = 16;
-/// Indices have 32 bits, and a mask's bound is added to a position in the
-/// sequence.
-static constexpr int64_t kMaxBand = int64_t(1) << 30;
-
-template <typename T> static std::string print(T value) {
-  std::string text;
-  llvm::raw_string_ostream(text) << value;
-  return text;
-}
-
 namespace {
 /// An operand or destination of an op.
 struct Data {
@@ -102,17 +85,21 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
   return data;
 }
 
+static bool hasTensorMemory(const TargetDescription &target) {
+  return target.mma.accumulatorSpace == AccumulatorSpace::TensorMemory;
+}
+
 static Reason checkElementTypes(AttentionOpInterface op,
-                                const TargetDescription &target) {
+                                const TargetDescription &target, int64_t) {
   Type element = cast<ShapedType>(op.getQ().getType()).getElementType();
   if (!isa<BFloat16Type, Float16Type>(element) ||
-      !target.supportsMmaElementType(print(element)))
-    return llvm::formatv("elements of {0}: only bf16 and f16", print(element));
+      !target.supportsMmaElementType(debugString(element)))
+    return llvm::formatv("elements of {0}: only bf16 and f16", element);
   for (const Data &each : getData(op)) {
     Type other = cast<ShapedType>(each.type).getElementType();
     if (each.isOfInputType && other != element)
-      return llvm::formatv("{0} of {1} for inputs of {2}", each.name,
-                           print(other), print(element));
+      return llvm::formatv("{0} of {1} for inputs of {2}", each.name, other,
+                           element);
   }
   return std::nullopt;
 }
@@ -169,17 +156,6 @@ static Reason checkLengths(AttentionOpInterface op) {
   return std::nullopt;
 }
 
-static Reason checkBand(AttentionOpInterface op) {
-  MaskAttr mask = op.getMaskAttr();
-  if (!mask)
-    return std::nullopt;
-  for (std::optional<int64_t> bound : {mask.getLeft(), mask.getRight()})
-    if (bound && (*bound > kMaxBand || *bound < -kMaxBand))
-      return llvm::formatv("a mask that reaches {0} keys, more than {1}",
-                           *bound, kMaxBand);
-  return std::nullopt;
-}
-
 /// Whoever launches the kernel checks dynamic sizes (TileToNVVM's
 /// LaunchConditions.cpp).
 static Reason checkSizes(StringRef name, Type type) {
@@ -201,13 +177,13 @@ static Reason checkMemory(StringRef name, Type type, bool byCopyEngine,
     return reason;
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     if (Attribute encoding = tensor.getEncoding())
-      return llvm::formatv("'{0}' has the encoding {1}", name, print(encoding));
+      return llvm::formatv("'{0}' has the encoding {1}", name, encoding);
   auto memref = dyn_cast<MemRefType>(type);
   if (!memref)
     return std::nullopt;
   if (memref.getMemorySpace())
     return llvm::formatv("'{0}' is in memory space {1}", name,
-                         print(memref.getMemorySpace()));
+                         memref.getMemorySpace());
   SmallVector<int64_t> strides;
   int64_t offset;
   if (failed(memref.getStridesAndOffset(strides, offset)))
@@ -281,213 +257,6 @@ static Reason checkOperands(AttentionOpInterface op) {
   return std::nullopt;
 }
 
-/// A region becomes instructions for each column of a row, in each role that
-/// computes scores: 256 times or more. Beyond this many for one score a
-/// compilation would take minutes and gigabytes, and the code would not fit
-/// into the instruction caches of a GPU.
-static constexpr int64_t kMaxInstructions = 4000;
-
-/// About the instructions of a thread that `op` becomes for one score.
-static int64_t countInstructions(Operation &op) {
-  auto isNumber = [](Value value) { return matchPattern(value, m_Constant()); };
-  return llvm::TypeSwitch<Operation *, int64_t>(&op)
-      .Case<arith::ConstantOp, attn::YieldOp>([](auto) { return 0; })
-      .Case([](math::TanhOp) { return 5; })
-      .Case<math::ExpOp, math::LogOp, math::SqrtOp, arith::DivFOp>(
-          [](auto) { return 2; })
-      // By a constant: a product, a shift, and what rounds.
-      .Case<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::DivSIOp,
-            arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(
-          [&](auto division) { return isNumber(division.getRhs()) ? 4 : 1; })
-      .Default(int64_t(1));
-}
-
-namespace {
-struct RegionSize {
-  int64_t operations = 0, instructions = 0;
-};
-} // namespace
-
-/// The derivative with respect to the score takes about twice as many
-/// operations as the score.
-static RegionSize measure(AttentionOpInterface op, Region &region) {
-  bool hasDerivative = &region == &op.getScoreMod() &&
-                       isa<attn::SdpaBackwardOp>(op.getOperation());
-  RegionSize size;
-  for (Operation &each : region.front()) {
-    ++size.operations;
-    size.instructions += countInstructions(each) * (hasDerivative ? 3 : 1);
-  }
-  return size;
-}
-
-static bool isVectorOfNumbers(Type type) {
-  auto shaped = dyn_cast<ShapedType>(type);
-  return shaped && shaped.hasRank() && shaped.getRank() == 1 &&
-         (shaped.getElementType().isF32() ||
-          shaped.getElementType().isInteger(32));
-}
-
-/// The regions of `op` that are not empty, and their names.
-static SmallVector<std::pair<Region *, StringRef>>
-getRegions(AttentionOpInterface op) {
-  SmallVector<std::pair<Region *, StringRef>> regions;
-  for (std::pair<Region *, StringRef> each :
-       {std::pair(&op.getScoreMod(), StringRef("score_mod")),
-        std::pair(&op.getMaskMod(), StringRef("mask_mod"))})
-    if (!each.first->empty())
-      regions.push_back(each);
-  return regions;
-}
-
-static Reason checkCountOfOperations(AttentionOpInterface op) {
-  for (auto [region, where] : getRegions(op))
-    if (RegionSize size = measure(op, *region);
-        size.instructions > kMaxInstructions)
-      return llvm::formatv("{0} operations in {1}, about {2} instructions for "
-                           "each score; more than {3}",
-                           size.operations, where, size.instructions,
-                           kMaxInstructions);
-  return std::nullopt;
-}
-
-/// Returns a constant of the type `index` that does not fit into an index of a
-/// kernel, which has `kIndexBits` bits, or null.
-static arith::ConstantOp findWideIndex(Region &region) {
-  for (auto constant : region.front().getOps<arith::ConstantOp>()) {
-    auto number = dyn_cast<IntegerAttr>(constant.getValue());
-    if (number && number.getType().isIndex() &&
-        !number.getValue().isSignedIntN(kIndexBits))
-      return constant;
-  }
-  return {};
-}
-
-static Reason checkRegions(AttentionOpInterface op) {
-  for (Type type : op.getCaptures().getTypes())
-    if (!type.isF32() && !type.isInteger(32) && !type.isIndex() &&
-        !isVectorOfNumbers(type))
-      return llvm::formatv("a capture of type {0}: only f32, i32, index, and "
-                           "f32 or i32 for each query head",
-                           print(type));
-  for (auto [region, where] : getRegions(op)) {
-    if (arith::ConstantOp wide = findWideIndex(*region))
-      return llvm::formatv("the index {0} in {1}: an index has {2} bits in a "
-                           "kernel, from {3} to {4}",
-                           cast<IntegerAttr>(wide.getValue()).getInt(), where,
-                           kIndexBits, llvm::minIntN(kIndexBits),
-                           llvm::maxIntN(kIndexBits));
-    Operation *bad = findUnvectorizable(*region);
-    if (!bad)
-      continue;
-    StringRef name = bad->getName().getStringRef();
-    if (attn::getSourceOfRead(bad))
-      return llvm::formatv("'{0}' in {1}: a captured tensor can be read only "
-                           "at the query head",
-                           name, where);
-    if (isElementwise(bad))
-      return llvm::formatv("'{0}' in {1}: a thread has no code for it", name,
-                           where);
-    return llvm::formatv("'{0}' in {1}: only elementwise operations on numbers "
-                         "of up to 32 bits and index",
-                         name, where);
-  }
-  return std::nullopt;
-}
-
-/// Whether threads have code for the derivative of score_mod.
-static Reason checkDerivative(SdpaBackwardOp op) {
-  Region &region = op.getScoreMod();
-  if (region.empty())
-    return std::nullopt;
-  if (Operation *bad = attn::findNonDifferentiable(region))
-    return llvm::formatv("score_mod cannot be differentiated through '{0}'",
-                         bad->getName().getStringRef());
-  ScoreDerivative derived(region);
-  if (Operation *bad = findUnvectorizable(derived.region))
-    return llvm::formatv(
-        "'{0}' in the derivative of score_mod: a thread has no code for it",
-        bad->getName().getStringRef());
-  for (int64_t capture : op.getWrt()) {
-    unsigned argument = kNumScoreModArgs + capture;
-    if (Operation *bad = attn::findNonDifferentiable(region, argument))
-      return llvm::formatv("score_mod cannot be differentiated by capture {0} "
-                           "through '{1}'",
-                           capture, bad->getName().getStringRef());
-    ScoreDerivative byCapture(region, argument);
-    if (Operation *bad = findUnvectorizable(byCapture.region))
-      return llvm::formatv("'{0}' in the derivative of score_mod by capture "
-                           "{1}: a thread has no code for it",
-                           bad->getName().getStringRef(), capture);
-  }
-  return std::nullopt;
-}
-
-namespace {
-/// An op with the regions and the mask that the lowering sees.
-struct SimplifiedCopy {
-  explicit SimplifiedCopy(AttentionOpInterface original)
-      : op(cast<AttentionOpInterface>(original->clone())) {
-    simplifyMods(op);
-  }
-  SimplifiedCopy(const SimplifiedCopy &) = delete;
-  ~SimplifiedCopy() { op->erase(); }
-
-  AttentionOpInterface op;
-};
-} // namespace
-
-namespace {
-/// The same, with operations that threads have as far as there are some.
-struct ExpandedCopy : SimplifiedCopy {
-  explicit ExpandedCopy(AttentionOpInterface original)
-      : SimplifiedCopy(original) {
-    expandMath(op.getScoreMod());
-    expandMath(op.getMaskMod());
-  }
-};
-} // namespace
-
-static Reason checkMods(AttentionOpInterface op) {
-  if (Reason reason = checkCountOfOperations(op))
-    return reason;
-  SimplifiedCopy copy(op);
-  ExpandedCopy expanded(op);
-  for (Reason reason : {checkBand(copy.op), checkRegions(expanded.op)})
-    if (reason)
-      return reason;
-  // Of a region whose operations threads have.
-  if (auto backward = dyn_cast<SdpaBackwardOp>(copy.op.getOperation()))
-    return checkDerivative(backward);
-  return std::nullopt;
-}
-
-Reason fa4::explainUnsupported(AttentionOpInterface op,
-                               const TargetDescription &target, int64_t keys) {
-  if (target.mma.accumulatorSpace != AccumulatorSpace::TensorMemory)
-    return "targets without tensor memory have no kernel yet";
-  if (op.getSinks() && isa<SdpaOp>(op.getOperation()))
-    return "sinks";
-  for (Reason reason :
-       {checkElementTypes(op, target), checkLengths(op),
-        checkHeadDims(op, target, keys), checkOperands(op), checkMods(op)})
-    if (reason)
-      return reason;
-  return std::nullopt;
-}
-
-//===----------------------------------------------------------------------===//
-// Advice
-//===----------------------------------------------------------------------===//
-
-/// The first supported target that has a kernel for `op`; empty if none has.
-static StringRef findTarget(AttentionOpInterface op, int64_t keys) {
-  for (StringRef chip : knownTargets())
-    if (!explainUnsupported(op, *lookupTarget(chip), keys))
-      return chip;
-  return "";
-}
-
 static std::string adviseOnHeadDims(AttentionOpInterface op,
                                     const TargetDescription &target) {
   HeadDims dims = getHeadDims(op);
@@ -508,61 +277,89 @@ static std::string adviseOnHeadDims(AttentionOpInterface op,
          "scale(...)";
 }
 
+static Reason checkTarget(AttentionOpInterface, const TargetDescription &target,
+                          int64_t) {
+  if (!hasTensorMemory(target))
+    return "targets without tensor memory have no kernel yet";
+  return std::nullopt;
+}
+
+static Reason checkSinks(AttentionOpInterface op) {
+  if (op.getSinks() && isa<SdpaOp>(op.getOperation()))
+    return "sinks";
+  return std::nullopt;
+}
+
+namespace {
+/// Something for which there may be no kernel, and what to change then.
+struct Check {
+  Reason (*explain)(AttentionOpInterface op, const TargetDescription &target,
+                    int64_t keys);
+  llvm::StringLiteral advice;
+};
+} // namespace
+
+/// A check that the op alone decides.
+template <Reason check(AttentionOpInterface)>
+static Reason ofOp(AttentionOpInterface op, const TargetDescription &,
+                   int64_t) {
+  return check(op);
+}
+
+/// In the order in which users are told.
+static constexpr Check kChecks[] = {
+    {checkTarget, "choose a chip with tensor memory"},
+    {ofOp<checkSinks>, "leave out sinks(...): with the LSE as a second result, "
+                       "out times 1 / (1 + "
+                       "exp(sink - lse)) is the result with a sink"},
+    {checkElementTypes,
+     "convert q, k, v and out to bf16 or f16 in front of the op and behind it"},
+    {ofOp<checkLengths>,
+     "use a layout with a batch dimension (bshd, bhsd, sbhd) without "
+     "seqlens_k, and sequences of one length: one op for each length, or a "
+     "mask_mod that hides what was padded"},
+    {checkHeadDims, ""}, // See adviseOnHeadDims.
+    {ofOp<checkOperands>,
+     "copy the operand to a memref without strides in the default memory "
+     "space, or let its sizes and strides be dynamic, so that a launch checks "
+     "them"},
+    {ofOp<checkBand>, "leave out the bound of the mask: it hides nothing"},
+    {ofOp<checkMods>,
+     "write the region with operations of arith and math on scalars, "
+     "arith.select in place of branches, and captures of type f32, i32 or "
+     "index"},
+    {ofOp<checkDerivative>,
+     "write score_mod with operations that have a derivative "
+     "(docs/reference/AttnPasses.md)"}};
+
+Reason fa4::explainUnsupported(AttentionOpInterface op,
+                               const TargetDescription &target, int64_t keys) {
+  for (const Check &check : kChecks)
+    if (Reason reason = check.explain(op, target, keys))
+      return reason;
+  return std::nullopt;
+}
+
 Reason fa4::adviseUnsupported(AttentionOpInterface op,
                               const TargetDescription &target, int64_t keys) {
   if (!explainUnsupported(op, target, keys))
     return std::nullopt;
-  if (StringRef chip = findTarget(op, keys); !chip.empty())
-    return llvm::formatv("there is a kernel for {0}: --chip={0}", chip);
   const TargetDescription *best = &target;
-  for (StringRef chip : knownTargets())
-    if (best->mma.accumulatorSpace != AccumulatorSpace::TensorMemory)
-      best = lookupTarget(chip);
+  for (StringRef chip : knownTargets()) {
+    const TargetDescription *other = lookupTarget(chip);
+    if (!explainUnsupported(op, *other, keys))
+      return llvm::formatv("there is a kernel for {0}: --chip={0}", chip);
+    if (!hasTensorMemory(*best))
+      best = other;
+  }
   std::string prefix =
       best == &target ? ""
                       : llvm::formatv("--chip={0}, and: ", best->chip).str();
-  auto advise = [&](const llvm::Twine &advice) {
-    return (prefix + advice).str();
-  };
-  if (op.getSinks() && isa<SdpaOp>(op.getOperation()))
-    return advise("leave out sinks(...): with the LSE as a second result, out "
-                  "times 1 / (1 + exp(sink - lse)) is the result with a sink");
-  if (checkElementTypes(op, *best))
-    return advise("convert q, k, v and out to bf16 or f16 in front of the op "
-                  "and behind it");
-  if (checkLengths(op))
-    return advise("use a layout with a batch dimension (bshd, bhsd, sbhd) "
-                  "without seqlens_k, and sequences of one length: one op for "
-                  "each length, or a mask_mod that hides what was padded");
-  if (checkHeadDims(op, *best, keys))
-    return advise(adviseOnHeadDims(op, *best));
-  if (checkOperands(op))
-    return advise("copy the operand to a memref without strides in the default "
-                  "memory space, or let its sizes and strides be dynamic, so "
-                  "that a launch checks them");
-  ExpandedCopy expanded(op);
-  if (checkBand(op))
-    return advise("leave out the bound of the mask: it hides nothing");
-  if (checkCountOfOperations(op) || checkRegions(expanded.op))
-    return advise("write the region with operations of arith and math on "
-                  "scalars, arith.select in place of branches, and captures of "
-                  "type f32, i32 or index");
-  return advise("write score_mod with operations that have a derivative "
-                "(docs/reference/AttnPasses.md)");
-}
-
-/// Says which operation of a region has no code, for users whose regions were
-/// traced: its location is that of a line of theirs.
-static void pointAtOperation(InFlightDiagnostic &diagnostic,
-                             AttentionOpInterface op) {
-  for (auto [region, where] : getRegions(op)) {
-    Operation *bad = findWideIndex(*region);
-    bad = bad ? bad : findUnvectorizable(*region);
-    if (!bad)
-      continue;
-    diagnostic.attachNote(bad->getLoc()) << "this operation of " << where;
-    return;
-  }
+  for (const Check &check : kChecks)
+    if (check.explain(op, *best, keys))
+      return prefix + (check.advice.empty() ? adviseOnHeadDims(op, *best)
+                                            : check.advice.str());
+  return std::nullopt;
 }
 
 LogicalResult fa4::checkLegality(AttentionOpInterface op,
@@ -574,7 +371,7 @@ LogicalResult fa4::checkLegality(AttentionOpInterface op,
   InFlightDiagnostic diagnostic = op->emitOpError("not supported on ")
                                   << target.chip << ": " << *reason;
   // What is refused may be something else than an operation.
-  if (ExpandedCopy expanded(op); reason == checkRegions(expanded.op))
-    pointAtOperation(diagnostic, expanded.op);
+  if (reason == checkMods(op))
+    pointAtOperation(diagnostic, op);
   return diagnostic;
 }
