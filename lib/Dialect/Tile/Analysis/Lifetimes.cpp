@@ -53,7 +53,7 @@ bool Lifetimes::isFollowedBy(Operation *op, Operation *next) {
   for (Operation *inner = next; inner != b;) {
     inner = inner->getParentOp();
     auto loop = dyn_cast<scf::ForOp>(inner);
-    if (!loop || !counts.runsAtLeastOnce(loop))
+    if (!loop || !counts.getForms().runsAtLeastOnce(loop))
       return false;
   }
   return true;
@@ -211,14 +211,13 @@ bool Lifetimes::isBalanced(const ChannelUses &uses, RoleOp consumer) {
       balanced.try_emplace({ChannelOp(uses.channel), consumer}, false);
   if (!isNew)
     return known->second;
-  Polynomial made = ExecutionCounts::constant(
-      ChannelOp(uses.channel).getInitial().value_or(0));
+  IndexForm made = ChannelOp(uses.channel).getInitial().value_or(0);
   for (CommitOp commit : uses.commits)
-    made = ExecutionCounts::add(made, counts.getCount(commit));
-  Polynomial waited;
+    made += counts.getCount(commit);
+  IndexForm waited;
   for (WaitOp wait : uses.waits)
     if (wait->getParentOfType<RoleOp>() == consumer)
-      waited = ExecutionCounts::add(waited, counts.getCount(wait));
+      waited += counts.getCount(wait);
   known->second = uses.producers.size() <= 1 && made == waited;
   return known->second;
 }

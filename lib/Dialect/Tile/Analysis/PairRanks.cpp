@@ -7,12 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/PairRanks.h"
-#include "fa4/Dialect/Tile/Analysis/IntegerRanges.h"
+#include "fa4/Dialect/Tile/Analysis/IndexForms.h"
 #include "fa4/Dialect/Tile/Analysis/RankDependence.h"
 #include "fa4/Target/TargetDescription.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -67,14 +65,13 @@ private:
   void checkTurn(AwaitTurnOp turn);
   std::optional<unsigned> findBlockIndex(LoadOp load, int64_t dim);
   bool isBehindTensor(Value dest, OperandRange indices);
-  bool isCoordinate(Value value) { return getWorkAxis(value) == axis; }
   std::optional<int64_t> factorOfCoordinate(Value index);
   int64_t multipleOfCoordinate(Value index);
 
   KernelOp kernel;
   unsigned axis;
   RankDependence ranks;
-  IntegerRanges ranges;
+  IndexForms forms;
   /// The reductions of MMAs that sum over the axis.
   llvm::SmallPtrSet<Operation *, 2> summing;
   PairPlan plan;
@@ -244,48 +241,28 @@ void PairFinder::checkUsers(PairSum &sum) {
 }
 
 /// Returns the factor c of an index that is c times the coordinate plus
-/// something that is the same in both CTAs. Returns nothing if the arithmetic
-/// is not plain enough to tell.
+/// something that is the same in both CTAs. Returns nothing if the index has no
+/// such form.
 std::optional<int64_t> PairFinder::factorOfCoordinate(Value index) {
   if (!ranks.differs(index))
     return 0;
-  if (isCoordinate(index))
-    return 1;
-  if (auto sum = index.getDefiningOp<arith::AddIOp>()) {
-    auto a = factorOfCoordinate(sum.getLhs()),
-         b = factorOfCoordinate(sum.getRhs());
-    return a && b ? std::optional(*a + *b) : std::nullopt;
-  }
-  auto product = index.getDefiningOp<arith::MulIOp>();
-  APInt constant;
-  if (!product || !matchPattern(product.getRhs(), m_ConstantInt(&constant)))
-    return std::nullopt;
-  auto factor = factorOfCoordinate(product.getLhs());
-  return factor ? std::optional(*factor * constant.getSExtValue())
-                : std::nullopt;
+  IndexForm rest = forms.get(index);
+  llvm::DynamicAPInt factor = forms.getSymbols().takeCoordinate(rest, axis);
+  bool restDiffers =
+      forms.getSymbols().dependsOn(rest, [&](const IndexSymbol &symbol) {
+        return (symbol.kind == IndexSymbol::Kind::WorkCoordinate &&
+                symbol.number == axis) ||
+               (symbol.value && ranks.differs(symbol.value));
+      });
+  return restDiffers ? std::nullopt : std::optional(int64_t(factor));
 }
 
 /// Returns a factor c such that the index is c times the coordinate plus a
 /// number that is not negative; 0 if no such factor is found.
 int64_t PairFinder::multipleOfCoordinate(Value index) {
-  if (auto sum = index.getDefiningOp<arith::AddIOp>()) {
-    for (auto [a, b] : {std::pair(sum.getLhs(), sum.getRhs()),
-                        std::pair(sum.getRhs(), sum.getLhs())})
-      if (int64_t multiple = multipleOfCoordinate(a);
-          multiple && !ranges.get(b).smin().isNegative())
-        return multiple;
-    return 0;
-  }
-  if (auto product = index.getDefiningOp<arith::MulIOp>()) {
-    APInt factor;
-    for (auto [a, b] : {std::pair(product.getLhs(), product.getRhs()),
-                        std::pair(product.getRhs(), product.getLhs())})
-      if (isCoordinate(a) && matchPattern(b, m_ConstantInt(&factor)) &&
-          factor.isStrictlyPositive())
-        return factor.getSExtValue();
-    return 0;
-  }
-  return isCoordinate(index) ? 1 : 0;
+  IndexForm rest = forms.get(index);
+  llvm::DynamicAPInt factor = forms.getSymbols().takeCoordinate(rest, axis);
+  return factor > 0 && forms.isNonNegative(rest) ? int64_t(factor) : 0;
 }
 
 /// Returns true if `step` times the number of work tiles along an axis is at

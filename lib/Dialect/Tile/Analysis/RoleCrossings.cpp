@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/RoleCrossings.h"
-#include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
+#include "fa4/Dialect/Tile/Analysis/IndexForms.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/IR/Matchers.h"
 
@@ -76,9 +76,9 @@ LogicalResult RoleCrossings::add(Block &block) {
 /// Checks that a loop whose accumulator begins anew makes at least one pass: a
 /// role waits for the accumulator behind the loop.
 LogicalResult RoleCrossings::checkNewBeginnings() {
-  ExecutionCounts counts;
+  IndexForms forms;
   for (Crossing &crossing : crossings)
-    if (crossing.beginsAnew() && !counts.runsAtLeastOnce(crossing.loop))
+    if (crossing.beginsAnew() && !forms.runsAtLeastOnce(crossing.loop))
       return scf::ForOp(crossing.loop)
                  .emitOpError("runs more than once in a CTA and carries an "
                               "accumulator that role '")

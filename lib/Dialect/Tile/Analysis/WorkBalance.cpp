@@ -7,38 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/WorkBalance.h"
-#include "fa4/Dialect/Tile/Analysis/IntegerRanges.h"
-#include "fa4/Support/PostOrder.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "fa4/Dialect/Tile/Analysis/IndexForms.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace fa4;
 using namespace fa4::tile;
-
-namespace {
-
-/// Finds how numbers change along one axis.
-class Trends {
-public:
-  Trends(KernelOp kernel, unsigned axis) : axis(axis), kernel(kernel) {}
-
-  Trend get(Value value);
-
-private:
-  Trend compute(Value value);
-  Trend ofOperands(Operation *op);
-  bool isAtLeast(Value value, int64_t bound);
-
-  unsigned axis;
-  KernelOp kernel;
-  llvm::DenseMap<Value, Trend> known;
-  IntegerRanges ranges;
-};
-
-} // namespace
 
 static Trend negate(Trend trend) {
   return trend == Trend::Rising    ? Trend::Falling
@@ -53,62 +27,107 @@ static Trend combine(Trend a, Trend b) {
   return b == Trend::Constant ? a : Trend::Unknown;
 }
 
-/// Returns true if `value` is the same for all work tiles along the axis, and
-/// at least `bound`.
-bool Trends::isAtLeast(Value value, int64_t bound) {
-  return known.lookup(value) == Trend::Constant &&
-         ranges.get(value).smin().sge(bound);
+namespace {
+
+/// Finds how numbers change along one axis. Takes all arithmetic for exact: a
+/// kernel in which a loop bound wraps around is right, whatever the order of
+/// its work tiles is.
+class Trends {
+public:
+  Trends(IndexForms &forms, unsigned axis) : forms(forms), axis(axis) {}
+
+  Trend get(Value value);
+  /// Returns true if `value` is the same for all work tiles along the axis in
+  /// the same passes of the loops.
+  bool isShared(Value value) {
+    return !forms.getSymbols().dependsOnCoordinate(forms.get(value), axis);
+  }
+
+private:
+  Trend ofForm(const IndexForm &form);
+  Trend ofProduct(const IndexForm::Monomial &monomial);
+  Trend ofSymbol(const IndexSymbol &symbol);
+  bool isAtLeast(const IndexForm &form, int64_t bound);
+
+  IndexForms &forms;
+  unsigned axis;
+  /// The trends of the first symbols.
+  SmallVector<Trend> known;
+};
+
+} // namespace
+
+bool Trends::isAtLeast(const IndexForm &form, int64_t bound) {
+  IndexBounds bounds = forms.getSymbols().getBounds(form);
+  return bounds.low && *bounds.low >= bound;
 }
 
-/// Returns Constant if all operands are constant. Of any other operation
-/// nothing is known.
-Trend Trends::ofOperands(Operation *op) {
-  bool isConstant = op->getNumRegions() == 0 &&
-                    llvm::all_of(op->getOperands(), [&](Value operand) {
-                      return known.lookup(operand) == Trend::Constant;
-                    });
+/// Returns the trend of a product with at most one factor that changes. The
+/// other factors must not be negative.
+Trend Trends::ofProduct(const IndexForm::Monomial &monomial) {
+  Trend trend = Trend::Constant;
+  bool isScaled = true;
+  for (unsigned symbol : monomial) {
+    if (known[symbol] == Trend::Constant)
+      isScaled &= isAtLeast(IndexForm::ofSymbol(symbol), 0);
+    else if (trend != Trend::Constant)
+      return Trend::Unknown;
+    else
+      trend = known[symbol];
+  }
+  return trend == Trend::Constant || isScaled ? trend : Trend::Unknown;
+}
+
+Trend Trends::ofForm(const IndexForm &form) {
+  Trend trend = Trend::Constant;
+  for (const auto &[monomial, coefficient] : form) {
+    Trend product = ofProduct(monomial);
+    trend = combine(trend, coefficient < 0 ? negate(product) : product);
+  }
+  return trend;
+}
+
+Trend Trends::ofSymbol(const IndexSymbol &symbol) {
+  using Kind = IndexSymbol::Kind;
+  switch (symbol.kind) {
+  case Kind::WorkCoordinate:
+  case Kind::ClusterNumber:
+    return symbol.number == axis ? Trend::Rising : Trend::Constant;
+  case Kind::Min:
+  case Kind::Max:
+    return combine(ofForm(symbol.operands[0]), ofForm(symbol.operands[1]));
+  case Kind::SignedResidue:
+  case Kind::UnsignedResidue:
+    return ofForm(symbol.operands[0]);
+  case Kind::FloorDiv:
+  case Kind::CeilDiv:
+    if (ofForm(symbol.operands[1]) == Trend::Constant &&
+        isAtLeast(symbol.operands[1], 1))
+      return ofForm(symbol.operands[0]);
+    break;
+  case Kind::Pass:
+  case Kind::Induction:
+    // The number takes all its values at each work tile.
+    return Trend::Unknown;
+  case Kind::Opaque:
+    return isa_and_nonnull<KernelOp>(symbol.getParentOfArgument())
+               ? Trend::Constant
+               : Trend::Unknown;
+  default:
+    break;
+  }
+  bool isConstant = llvm::all_of(symbol.operands, [&](const IndexForm &form) {
+    return ofForm(form) == Trend::Constant;
+  });
   return isConstant ? Trend::Constant : Trend::Unknown;
 }
 
-Trend Trends::compute(Value value) {
-  // A loop's induction variable is Unknown: it takes all its values at each
-  // work tile.
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return isa<KernelOp>(argument.getOwner()->getParentOp()) ? Trend::Constant
-                                                             : Trend::Unknown;
-  Operation *op = value.getDefiningOp();
-  auto lhs = [&] { return known.lookup(op->getOperand(0)); };
-  auto rhs = [&] { return known.lookup(op->getOperand(1)); };
-  return llvm::TypeSwitch<Operation *, Trend>(op)
-      .Case([&](WorkTileOp tile) {
-        return tile.getResult(axis) == value ? Trend::Rising : Trend::Constant;
-      })
-      .Case<arith::AddIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp,
-            arith::MaxUIOp>([&](auto) { return combine(lhs(), rhs()); })
-      .Case([&](arith::SubIOp) { return combine(lhs(), negate(rhs())); })
-      .Case<arith::IndexCastOp, arith::IndexCastUIOp>(
-          [&](auto) { return lhs(); })
-      .Case([&](arith::MulIOp) {
-        return isAtLeast(op->getOperand(1), 0)   ? lhs()
-               : isAtLeast(op->getOperand(0), 0) ? rhs()
-                                                 : ofOperands(op);
-      })
-      .Case<arith::DivSIOp, arith::DivUIOp, arith::CeilDivSIOp,
-            arith::CeilDivUIOp, arith::FloorDivSIOp>([&](auto) {
-        return isAtLeast(op->getOperand(1), 1) ? lhs() : ofOperands(op);
-      })
-      .Default([&](Operation *) { return ofOperands(op); });
-}
-
 Trend Trends::get(Value value) {
-  visitPostOrder<Value>(
-      value, [&](Value v) { return known.contains(v); },
-      [](Value v, SmallVectorImpl<Value> &operands) {
-        if (Operation *op = v.getDefiningOp())
-          llvm::append_range(operands, op->getOperands());
-      },
-      [&](Value v) { known.try_emplace(v, compute(v)); });
-  return known.lookup(value);
+  IndexForm form = forms.get(value);
+  // The operands of a symbol are older than the symbol.
+  while (known.size() < forms.getSymbols().size())
+    known.push_back(ofSymbol(forms.getSymbol(known.size())));
+  return ofForm(form);
 }
 
 /// Returns how the number of passes of all loops changes along the trends'
@@ -133,40 +152,16 @@ static SmallVector<LoadOp> collectLoopLoads(KernelOp kernel) {
   return loads;
 }
 
-/// Returns true if `matches` holds for `value` or for any value that it is
-/// computed from.
-static bool anySource(Value value, llvm::function_ref<bool(Value)> matches) {
-  SmallVector<Value> worklist = {value};
-  llvm::SmallDenseSet<Value> seen;
-  while (!worklist.empty()) {
-    Value next = worklist.pop_back_val();
-    if (!seen.insert(next).second)
-      continue;
-    if (matches(next))
-      return true;
-    if (Operation *op = next.getDefiningOp())
-      llvm::append_range(worklist, op->getOperands());
-  }
-  return false;
-}
-
-/// Returns true if `value` is the same for all work tiles along the axis in the
-/// same passes of the loops.
-static bool isShared(Value value, Trends &trends) {
-  return !anySource(value, [&](Value source) {
-    return getWorkAxis(source) && trends.get(source) != Trend::Constant;
-  });
-}
-
 /// Returns the dimension of the load that the loops around it run along: the
 /// only dimension whose index depends on an induction variable.
-static std::optional<unsigned> findLoopDim(LoadOp load) {
+static std::optional<unsigned> findLoopDim(LoadOp load, IndexForms &forms) {
   std::optional<unsigned> found;
   for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
-    bool moves = anySource(index, [](Value source) {
-      auto argument = dyn_cast<BlockArgument>(source);
-      return argument && isa<scf::ForOp>(argument.getOwner()->getParentOp());
-    });
+    bool moves = forms.getSymbols().dependsOn(
+        forms.get(index), [](const IndexSymbol &symbol) {
+          return symbol.kind == IndexSymbol::Kind::Induction ||
+                 isa_and_nonnull<scf::ForOp>(symbol.getParentOfArgument());
+        });
     if (moves && found)
       return std::nullopt;
     if (moves)
@@ -180,11 +175,11 @@ static std::optional<unsigned> findLoopDim(LoadOp load) {
 /// only where the tiles make different numbers of passes. They may begin or end
 /// at different elements: a loop from the last block of keys to the first
 /// begins at an index that depends on the axis.
-static bool readsShared(LoadOp load, Trend passes, Trends &trends) {
-  std::optional<unsigned> loopDim = findLoopDim(load);
+static bool readsShared(LoadOp load, std::optional<unsigned> loopDim,
+                        Trend passes, Trends &trends) {
   for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
     bool isRange = passes != Trend::Constant && loopDim == dim;
-    if (!isRange && !isShared(index, trends))
+    if (!isRange && !trends.isShared(index))
       return false;
   }
   return true;
@@ -193,8 +188,8 @@ static bool readsShared(LoadOp load, Trend passes, Trends &trends) {
 /// Adds the load to the bytes that work tiles along the axis share. Returns
 /// false if they do not share the load, or if it runs along another dimension
 /// than the other loads.
-static bool addShared(KernelOp kernel, LoadOp load, WorkBalance &balance) {
-  std::optional<unsigned> dim = findLoopDim(load);
+static bool addShared(KernelOp kernel, LoadOp load, std::optional<unsigned> dim,
+                      WorkBalance &balance) {
   auto source = dyn_cast<BlockArgument>(load.getSource());
   if (!dim || !source)
     return false;
@@ -212,15 +207,17 @@ static bool addShared(KernelOp kernel, LoadOp load, WorkBalance &balance) {
 
 WorkBalance fa4::tile::findWorkBalance(KernelOp kernel) {
   SmallVector<LoadOp> loads = collectLoopLoads(kernel);
+  IndexForms forms;
+  auto loopDim = [&](LoadOp load) { return findLoopDim(load, forms); };
   WorkBalance found;
   for (unsigned axis = 0; axis < kernel.getGrid().size(); ++axis) {
-    Trends trends(kernel, axis);
+    Trends trends(forms, axis);
     WorkBalance balance{axis, getTrendOfPasses(kernel, trends), 0, ""};
     bool isSame = !loads.empty() && llvm::all_of(loads, [&](LoadOp load) {
-      return readsShared(load, balance.trend, trends);
+      return readsShared(load, loopDim(load), balance.trend, trends);
     });
     bool isKnown = isSame && llvm::all_of(loads, [&](LoadOp load) {
-                     return addShared(kernel, load, balance);
+                     return addShared(kernel, load, loopDim(load), balance);
                    });
     if (!isKnown) {
       balance.sharedBytes = 0;

@@ -23,13 +23,10 @@ static std::optional<int64_t> toSmallInteger(const llvm::DynamicAPInt &number) {
   return int64_t(number);
 }
 
-/// Returns the value of a polynomial that is a small constant, or nothing.
-static std::optional<int64_t> toSmallInteger(const Polynomial &polynomial) {
-  if (polynomial.empty())
-    return 0;
-  if (polynomial.size() != 1 || !polynomial.begin()->first.empty())
-    return std::nullopt;
-  return toSmallInteger(polynomial.begin()->second);
+/// Returns the value of a form that is a small constant, or nothing.
+static std::optional<int64_t> toSmallInteger(const IndexForm &form) {
+  std::optional<llvm::DynamicAPInt> constant = form.getConstant();
+  return constant ? toSmallInteger(*constant) : std::nullopt;
 }
 
 static bool synchronises(scf::ForOp loop) {
@@ -47,22 +44,20 @@ void ProtocolNumbers::findSpans() {
     Span span{{}, {}, 0, false};
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       span.length =
-          ExecutionCounts::add(counts.getValue(loop.getUpperBound()),
-                               counts.getValue(loop.getLowerBound()), -1);
-      span.trips = counts.getTripCount(loop);
+          forms.get(loop.getUpperBound()) - forms.get(loop.getLowerBound());
+      span.trips = forms.getTripCount(loop);
       // The loop's length in steps is known only if the loop counts: passes of
       // other loops (the loop over work tiles, say) do not tell their length.
-      if (counts.getRanges().isCounted(loop))
-        span.step = toSmallInteger(counts.getValue(loop.getStep())).value_or(0);
+      if (forms.getRanges().isCounted(loop))
+        span.step = toSmallInteger(forms.get(loop.getStep())).value_or(0);
       span.isClamped = true;
       unsigned depth = synchronises(loop) ? loopsAround(loop).size() : 0;
       for (const auto &[monomial, coefficient] : span.trips)
         tripDepths[monomial] = std::max(tripDepths[monomial], depth);
     } else if (auto division = dyn_cast<arith::CeilDivSIOp>(op)) {
-      span.length = counts.getValue(division.getLhs());
-      span.trips = counts.getValue(division.getResult());
-      span.step =
-          toSmallInteger(counts.getValue(division.getRhs())).value_or(0);
+      span.length = forms.get(division.getLhs());
+      span.trips = forms.get(division.getResult());
+      span.step = toSmallInteger(forms.get(division.getRhs())).value_or(0);
     }
     // A number that is known says nothing about others.
     if (span.step > 0 && span.length != span.trips &&
@@ -91,7 +86,7 @@ static StringRef nameOfRole(Operation *op) {
 }
 
 LogicalResult ProtocolNumbers::countPasses(WorkOp work, ProtocolLoop &info) {
-  FailureOr<LinearForm> form = toForm(counts.getTripCount(work), /*depth=*/0,
+  FailureOr<LinearForm> form = toForm(forms.getTripCount(work), /*depth=*/0,
                                       /*countsPasses=*/true, work);
   if (failed(form))
     return failure();
@@ -101,47 +96,44 @@ LogicalResult ProtocolNumbers::countPasses(WorkOp work, ProtocolLoop &info) {
 
 LogicalResult ProtocolNumbers::countPasses(scf::ForOp loop,
                                            ProtocolLoop &info) {
-  if (!counts.getRanges().hasPositiveStep(loop))
+  if (!forms.getRanges().hasPositiveStep(loop))
     return loop.emitError("@")
            << nameOfRole(loop)
            << " executes channel operations in a loop whose step is not proven "
               "to be positive: such a loop may not end";
-  Polynomial trips = counts.getTripCount(loop);
+  IndexForm trips = forms.getTripCount(loop);
   unsigned depth = info.parents.size();
   FailureOr<LinearForm> form = toForm(trips, depth, true, loop);
   if (failed(form))
     return failure();
   info.trips = *form;
-  Polynomial length =
-      ExecutionCounts::add(counts.getValue(loop.getUpperBound()),
-                           counts.getValue(loop.getLowerBound()), -1);
-  bool hasUnitStep =
-      counts.getValue(loop.getStep()) == ExecutionCounts::constant(1);
-  if (hasUnitStep && counts.getRanges().isCounted(loop) && length != trips) {
+  IndexForm length =
+      forms.get(loop.getUpperBound()) - forms.get(loop.getLowerBound());
+  bool hasUnitStep = forms.get(loop.getStep()) == 1;
+  if (hasUnitStep && forms.getRanges().isCounted(loop) && length != trips) {
     FailureOr<LinearForm> unclamped = toForm(length, depth, true, loop);
     if (failed(unclamped))
       return failure();
     model.clamped[form->terms.begin()->first.number()] = *unclamped;
   }
-  info.firstPass = counts.getPass(loop).offset;
-  info.atLeast = counts.runsAtLeastOnce(loop);
+  info.firstPass = forms.getPass(loop).offset;
+  info.atLeast = forms.runsAtLeastOnce(loop);
   for (int64_t least : {1, 2})
-    if (counts.isNonNegative(
-            ExecutionCounts::add(trips, ExecutionCounts::constant(least), -1)))
+    if (forms.isNonNegative(trips - least))
       info.atLeast = least;
   return success();
 }
 
-/// Makes a linear form of a polynomial: each monomial becomes an unknown of the
+/// Makes a linear form of a number: each monomial becomes an unknown of the
 /// model. The number of passes of an inner loop gets a new unknown in each pass
 /// of the `depth` outer loops, even where it is always the same. The verifier
 /// can then forget the facts about it after the pass.
-FailureOr<LinearForm> ProtocolNumbers::toForm(const Polynomial &polynomial,
+FailureOr<LinearForm> ProtocolNumbers::toForm(const IndexForm &number,
                                               unsigned depth, bool countsPasses,
                                               Operation *op) {
   LinearForm form;
-  for (const auto &[monomial, number] : polynomial) {
-    std::optional<int64_t> coefficient = toSmallInteger(number);
+  for (const auto &[monomial, factor] : number) {
+    std::optional<int64_t> coefficient = toSmallInteger(factor);
     if (!coefficient)
       return op->emitError("@")
              << nameOfRole(op)
@@ -155,7 +147,7 @@ FailureOr<LinearForm> ProtocolNumbers::toForm(const Polynomial &polynomial,
     unsigned own = countsPasses                ? depth
                    : inner == tripDepths.end() ? 0
                                                : std::min(inner->second, depth);
-    own = std::max(own, counts.getDepth(monomial));
+    own = std::max(own, forms.getSymbols().getDepth(monomial));
     if (own > 2)
       return op->emitError("@")
              << nameOfRole(op)
@@ -205,29 +197,27 @@ getPredicate(arith::CmpIPredicate predicate, bool hasNegative) {
 }
 
 /// Returns the form that a condition compares with 0, and how. A comparison
-/// gives `getValue(lhs) - getValue(rhs)`; any other condition asks whether its
+/// gives `lhs - rhs`; any other condition asks whether its
 /// value is not 0.
-std::pair<Polynomial, ProtocolCondition::Predicate>
+std::pair<IndexForm, ProtocolCondition::Predicate>
 ProtocolNumbers::getComparison(Value condition) {
   if (auto compare = condition.getDefiningOp<arith::CmpIOp>()) {
     bool hasNegative = llvm::any_of(compare->getOperands(), [&](Value operand) {
-      return counts.getRanges().get(operand).smin().isNegative();
+      return forms.getRanges().get(operand).smin().isNegative();
     });
     if (auto predicate = getPredicate(compare.getPredicate(), hasNegative))
-      return {ExecutionCounts::add(counts.getValue(compare.getLhs()),
-                                   counts.getValue(compare.getRhs()), -1),
+      return {forms.get(compare.getLhs()) - forms.get(compare.getRhs()),
               *predicate};
   }
-  return {counts.getValue(condition), ProtocolCondition::NotEqual};
+  return {forms.get(condition), ProtocolCondition::NotEqual};
 }
 
 /// Moves the term of `form` that counts passes of a loop into the condition's
 /// slope. Does nothing if another term depends on the same passes.
-void ProtocolNumbers::takeSlope(Polynomial &form,
-                                ProtocolCondition &condition) {
+void ProtocolNumbers::takeSlope(IndexForm &form, ProtocolCondition &condition) {
   unsigned depth = 0, count = 0;
   for (const auto &[monomial, coefficient] : form) {
-    unsigned own = counts.getDepth(monomial);
+    unsigned own = forms.getSymbols().getDepth(monomial);
     count = own > depth ? 1 : count + (own == depth);
     depth = std::max(depth, own);
   }
@@ -239,28 +229,24 @@ void ProtocolNumbers::takeSlope(Polynomial &form,
   auto around = dyn_cast<scf::ForOp>(model.loops[loop].op);
   if (!around)
     return;
-  auto pass = counts.getPass(around);
-  auto found = form.find({pass.atom});
-  auto slope =
-      found == form.end() ? std::nullopt : toSmallInteger(found->second);
-  if (!slope)
+  auto pass = forms.getPass(around);
+  std::optional<int64_t> slope =
+      toSmallInteger(form.getCoefficient({pass.symbol}));
+  if (!slope || *slope == 0)
     return;
   condition.slope = *slope;
   condition.loop = loop;
-  form.erase(found);
-  form = ExecutionCounts::add(
-      form, ExecutionCounts::constant(condition.slope * pass.offset));
+  form += *slope * (pass.offset - IndexForm::ofSymbol(pass.symbol));
 }
 
 /// Turns a comparison of a loop's length into one of its number of passes: with
 /// steps of 128, `length > 256` says the same as `passes > 2`.
-void ProtocolNumbers::compareTrips(Polynomial &form,
+void ProtocolNumbers::compareTrips(IndexForm &form,
                                    ProtocolCondition &condition) {
   using Condition = ProtocolCondition;
   for (const Span &span : spans)
     for (int sign : {1, -1}) {
-      auto rest =
-          toSmallInteger(ExecutionCounts::add(form, span.length, -sign));
+      auto rest = toSmallInteger(form - span.length * sign);
       if (!rest)
         continue;
       // length <predicate> bound + slope * pass
@@ -280,7 +266,7 @@ void ProtocolNumbers::compareTrips(Polynomial &form,
       } else if (predicate == Condition::GreaterEqual) {
         predicate = Condition::Greater;
         --bound;
-      } else if (isZero && counts.isNonNegative(span.length)) {
+      } else if (isZero && forms.isNonNegative(span.length)) {
         predicate = predicate == Condition::Equal      ? Condition::LessEqual
                     : predicate == Condition::NotEqual ? Condition::Greater
                                                        : predicate;
@@ -292,8 +278,7 @@ void ProtocolNumbers::compareTrips(Polynomial &form,
         continue;
       condition.predicate = predicate;
       condition.slope = -slope / span.step;
-      form = ExecutionCounts::add(
-          span.trips, ExecutionCounts::constant(-bound / span.step));
+      form = span.trips - bound / span.step;
       return;
     }
 }
@@ -314,7 +299,7 @@ FailureOr<unsigned> ProtocolNumbers::addCondition(Value value, Operation *op,
   condition.value = value;
   condition.role = role;
   condition.parents = loopsAround(op);
-  Polynomial form;
+  IndexForm form;
   std::tie(form, condition.predicate) = getComparison(value);
   takeSlope(form, condition);
   compareTrips(form, condition);

@@ -14,7 +14,7 @@
 #ifndef FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLNUMBERS_H
 #define FA4_LIB_DIALECT_TILE_PROTOCOL_PROTOCOLNUMBERS_H
 
-#include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
+#include "fa4/Dialect/Tile/Analysis/IndexForms.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolModel.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -47,29 +47,28 @@ private:
   /// A loop or division: `trips` is `length / step`, rounded up. If
   /// `isClamped`, a negative `length` gives 0.
   struct Span {
-    Polynomial length, trips;
+    IndexForm length, trips;
     int64_t step;
     bool isClamped;
   };
 
   llvm::SmallVector<unsigned, 2> loopsAround(mlir::Operation *op);
-  mlir::FailureOr<LinearForm> toForm(const Polynomial &polynomial,
-                                     unsigned depth, bool countsPasses,
-                                     mlir::Operation *op);
-  std::pair<Polynomial, ProtocolCondition::Predicate>
+  mlir::FailureOr<LinearForm> toForm(const IndexForm &number, unsigned depth,
+                                     bool countsPasses, mlir::Operation *op);
+  std::pair<IndexForm, ProtocolCondition::Predicate>
   getComparison(mlir::Value condition);
-  void takeSlope(Polynomial &form, ProtocolCondition &condition);
-  void compareTrips(Polynomial &form, ProtocolCondition &condition);
+  void takeSlope(IndexForm &form, ProtocolCondition &condition);
+  void compareTrips(IndexForm &form, ProtocolCondition &condition);
 
   ProtocolModel &model;
   llvm::DenseMap<mlir::Operation *, unsigned> loopIndex;
-  ExecutionCounts counts{ExecutionCounts::Induction::Passes};
+  IndexForms forms{IndexForms::Induction::Passes};
   /// The unknowns, by monomial and by the number of loops that decide them.
-  std::map<std::pair<std::vector<unsigned>, unsigned>, unsigned> unknownOf;
+  std::map<std::pair<IndexForm::Monomial, unsigned>, unsigned> unknownOf;
   std::vector<Span> spans;
   /// Maps each monomial of a number of passes to the largest number of loops
   /// around a loop that synchronises and has this number.
-  std::map<std::vector<unsigned>, unsigned> tripDepths;
+  std::map<IndexForm::Monomial, unsigned> tripDepths;
 };
 
 } // namespace fa4::tile

@@ -8,7 +8,7 @@
 
 #include "PrepareForRoles.h"
 #include "EraseDead.h"
-#include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
+#include "fa4/Dialect/Tile/Analysis/IndexForms.h"
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
 #include "fa4/Dialect/Tile/Analysis/RowExponent.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
@@ -107,7 +107,7 @@ static LogicalResult rescaleAccumulators(BlockArgument arg,
 /// from zero. The MMA then does not read the accumulator in the first
 /// iteration, so nobody has to write the zeros.
 static LogicalResult skipZeroAccumulators(KernelOp kernel) {
-  ExecutionCounts counts;
+  IndexForms forms;
   WalkResult result = kernel.walk([&](MmaOp mma) -> WalkResult {
     if (!mma.getAcc() || mma.getAccumulate())
       return WalkResult::advance();
@@ -149,7 +149,7 @@ static LogicalResult skipZeroAccumulators(KernelOp kernel) {
         arith::CmpIOp::create(builder, mma.getLoc(), arith::CmpIPredicate::ne,
                               loop.getInductionVar(), loop.getLowerBound());
     mma.getAccumulateMutable().assign(more);
-    if (!loop.getResult(index).use_empty() && !counts.runsAtLeastOnce(loop))
+    if (!loop.getResult(index).use_empty() && !forms.runsAtLeastOnce(loop))
       selectZeros(loop, index);
     return WalkResult::advance();
   });

@@ -12,7 +12,7 @@
 // iteration that needs them.
 
 #include "TileSchedule.h"
-#include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
+#include "fa4/Dialect/Tile/Analysis/IndexForms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -246,7 +246,7 @@ void Pipeliner::run() {
 
   OpBuilder builder(loop);
   SmallVector<Value> results;
-  if (ExecutionCounts().runsAtLeastOnce(loop)) {
+  if (IndexForms().runsAtLeastOnce(loop)) {
     results = emitLoop(builder);
   } else {
     Location loc = loop.getLoc();

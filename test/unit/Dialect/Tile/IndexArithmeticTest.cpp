@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Random programs of integer arithmetic: what ExecutionCounts says of their
+// Random programs of integer arithmetic: what IndexForms says of their
 // values, for all sizes, is compared with the values that folding the
 // operations gives for some. FA4_DRAWS says how many programs (default: 2000;
 // what a change of either side needs: 100000), FA4_SEED where to begin.
@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/ConcreteFolder.h"
-#include "fa4/Dialect/Tile/Analysis/ExecutionCounts.h"
+#include "fa4/Dialect/Tile/Analysis/IndexForms.h"
 #include "fa4/Dialect/Tile/Analysis/IndexRange.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
@@ -318,19 +318,19 @@ std::optional<int64_t> Program::countPasses(scf::ForOp loop,
 }
 
 void Program::checkValues() {
-  ExecutionCounts counts;
-  // Values of one polynomial.
-  std::map<Polynomial, std::vector<Value>> classes;
+  IndexForms forms;
+  // Values of one form.
+  std::map<IndexForm, std::vector<Value>> classes;
   std::vector<Value> natural;
   for (Value value : values) {
-    Polynomial polynomial = counts.getValue(value);
-    classes[polynomial].push_back(value);
-    if (counts.isNonNegative(polynomial))
+    IndexForm form = forms.get(value);
+    classes[form].push_back(value);
+    if (forms.isNonNegative(form))
       natural.push_back(value);
   }
   for (unsigned trial = 0; trial < 12; ++trial) {
     Numbers numbers = evaluate(drawNumbers());
-    for (const auto &[polynomial, equal] : classes) {
+    for (const auto &[form, equal] : classes) {
       std::optional<APInt> first;
       for (Value value : equal) {
         auto number = numberOf(value, numbers);
@@ -341,9 +341,8 @@ void Program::checkValues() {
             << "not equal: " << llvm::toString(*first, 10, true) << " and "
             << llvm::toString(wide, 10, true);
         first = wide;
-        auto constant = polynomial.find({});
-        if (polynomial.size() == 1 && constant != polynomial.end()) {
-          ASSERT_TRUE(constant->second == llvm::DynamicAPInt(wide))
+        if (auto constant = form.getConstant()) {
+          ASSERT_TRUE(*constant == llvm::DynamicAPInt(wide))
               << "not constant: " << llvm::toString(wide, 10, true);
         }
       }
@@ -356,13 +355,13 @@ void Program::checkValues() {
 }
 
 void Program::checkLoops() {
-  ExecutionCounts counts(ExecutionCounts::Induction::Passes);
-  std::map<Polynomial, std::vector<scf::ForOp>> classes;
+  IndexForms forms(IndexForms::Induction::Passes);
+  std::map<IndexForm, std::vector<scf::ForOp>> classes;
   for (scf::ForOp loop : loops)
-    classes[counts.getTripCount(loop)].push_back(loop);
+    classes[forms.getTripCount(loop)].push_back(loop);
   for (unsigned trial = 0; trial < 12; ++trial) {
     Numbers numbers = evaluate(drawNumbers());
-    for (const auto &[polynomial, equal] : classes) {
+    for (const auto &[form, equal] : classes) {
       std::optional<int64_t> first;
       for (scf::ForOp loop : equal) {
         auto passes = countPasses(loop, numbers);
@@ -371,26 +370,25 @@ void Program::checkLoops() {
         ASSERT_TRUE(!first || *first == *passes)
             << "not as many passes: " << *first << " and " << *passes;
         first = passes;
-        if (counts.runsAtLeastOnce(loop)) {
+        if (forms.runsAtLeastOnce(loop)) {
           ASSERT_NE(*passes, 0) << "no pass";
         }
-        if (counts.isNonNegative(ExecutionCounts::add(
-                polynomial, ExecutionCounts::constant(-1)))) {
+        if (forms.isNonNegative(form - 1)) {
           ASSERT_NE(*passes, 0) << "no pass, but a positive number of them";
         }
-        bool isConstant = polynomial.size() == 1 && polynomial.count({});
-        if (isConstant && *passes != -1) {
-          ASSERT_TRUE(polynomial.at({}) == *passes);
+        std::optional<llvm::DynamicAPInt> constant = form.getConstant();
+        if (constant && *passes != -1) {
+          ASSERT_TRUE(*constant == *passes);
         }
       }
     }
     // Loops of one number of a pass are at the same one, counted from the
     // first.
-    std::map<Polynomial, APInt> inBodies;
+    std::map<IndexForm, APInt> inBodies;
     int64_t pass = draw(3) ? draw(4) : 200;
     for (scf::ForOp loop : loops) {
       auto passes = countPasses(loop, numbers);
-      int64_t own = pass - counts.getPass(loop).offset;
+      int64_t own = pass - forms.getPass(loop).offset;
       if (!passes || own < 0 || (*passes != -1 && own >= *passes) || own > 999)
         continue;
       Numbers inLoop = numbers;
@@ -405,10 +403,10 @@ void Program::checkLoops() {
           auto number = numberOf(result, inLoop);
           if (!number)
             continue;
-          Polynomial value = counts.getValue(result);
+          IndexForm value = forms.get(result);
           auto [it, isNew] = inBodies.try_emplace(value, number->sext(128));
           ASSERT_EQ(it->second, number->sext(128)) << "not equal in loops";
-          if (counts.isNonNegative(value)) {
+          if (forms.isNonNegative(value)) {
             ASSERT_FALSE(number->isNegative()) << "negative in a loop";
           }
         }

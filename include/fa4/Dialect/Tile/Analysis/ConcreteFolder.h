@@ -8,7 +8,7 @@
 //
 // Computes the result of an operation of arith, index or math for given
 // operands, as the code of a kernel computes it: an index has kIndexBits bits.
-// The folders of the upstream dialects do the work. ExecutionCounts answers the
+// The folders of the upstream dialects do the work. IndexForms answers the
 // same question for all operands at once and is not asked here, so that tests
 // can compare the two.
 //

@@ -10,7 +10,7 @@
 // exactly once. A missing store leaves elements unwritten; a repeated store
 // writes some of them twice.
 //
-// Each index of a store is read as a sum (ExecutionCounts):
+// Each index of a store is read as a sum (IndexForms.h):
 //
 //   index of dimension d  =  P * coordinate  +  constant
 //

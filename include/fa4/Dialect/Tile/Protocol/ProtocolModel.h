@@ -14,7 +14,7 @@
 //
 // Numbers of passes and conditions are linear forms over unknown integers. An
 // unknown stands for a value that the roles compute in the same way
-// (ExecutionCounts), so `n` of one role and `n - 1` of another are related. A
+// (IndexForms), so `n` of one role and `n - 1` of another are related. A
 // value that depends on an induction variable has one unknown for each pass of
 // the loop. An example is the number of blocks of a work tile: it is the same
 // number in all roles at this tile, and may be any number at the next one.
