@@ -55,6 +55,15 @@ Conditions fa4::tile::isEqual(const AffineSum &a, const AffineSum &b) {
   return {a - b, b - a};
 }
 
+bool fa4::tile::neverEqual(const AffineSum &a, const AffineSum &b) {
+  AffineSum difference = a - b;
+  int64_t divisor = 0;
+  for (auto [variable, multiple] : difference.terms)
+    divisor = std::gcd(divisor, multiple);
+  return divisor == 0 ? difference.constant != 0
+                      : difference.constant % divisor != 0;
+}
+
 AffineSum IntegerCases::makeVariable() {
   AffineSum sum;
   sum.terms[variables++] = 1;

@@ -51,6 +51,10 @@ AffineSum isAtLeast(const AffineSum &a, const AffineSum &b);
 AffineSum isMore(const AffineSum &a, const AffineSum &b);
 Conditions isEqual(const AffineSum &a, const AffineSum &b);
 
+/// Returns true if two numbers always differ because of a common divisor. The
+/// search would find that, too, but only after it has read all requirements.
+bool neverEqual(const AffineSum &a, const AffineSum &b);
+
 class IntegerCases {
 public:
   AffineSum makeVariable();

@@ -1,0 +1,92 @@
+//===- TurnVisits.h - work tiles at the places of turns ---------*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Describes where a work tile takes turns, and with whom, as integers of a
+// proof (TurnOrder.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_DIALECT_TILE_ANALYSIS_TURNVISITS_H
+#define FA4_LIB_DIALECT_TILE_ANALYSIS_TURNVISITS_H
+
+#include "TurnIntegers.h"
+
+namespace fa4::tile {
+
+/// A work tile at a place: the pass of the loop in which the tile comes there.
+/// The loop may divide its induction variable i by a divisor d, as it does for
+/// heads that take turns. Then i = q d + r with 0 <= r < d. Otherwise q = i.
+struct Visit : VisitSymbols {
+  AffineSum number; ///< The number that orders the turns.
+  AffineSum quotient, rest, induction;
+  llvm::SmallVector<AffineSum> place;
+  AffineSum first, last;
+  AffineSum lower, upper; ///< The bounds of the loop.
+};
+
+/// Makes the visits of one tile.await_turn.
+class TurnVisits {
+public:
+  TurnVisits(KernelOp kernel, AwaitTurnOp op, IndexForms &forms,
+             TurnIntegers &integers)
+      : kernel(kernel), op(op), forms(forms), integers(integers) {}
+
+  /// Finds the loop around the operation. Returns a sentence on what is not
+  /// supported, or an empty one.
+  llvm::StringRef findLoop();
+  mlir::scf::ForOp getLoop() { return loop; }
+
+  /// Begins a proof: there are no integers of any visit.
+  void begin();
+
+  /// Makes a visit of an arbitrary work tile of CTA `rank` of a cluster, in an
+  /// arbitrary pass of its loop. Returns nothing if the visit is not
+  /// understood.
+  std::optional<Visit> make(int64_t rank) {
+    return make(makeCoordinates(rank), /*isInLoop=*/true);
+  }
+  /// Makes a visit of the work tile with these coordinates. If not `isInLoop`,
+  /// the pass may lie outside of the loop's bounds.
+  std::optional<Visit> make(llvm::SmallVector<AffineSum> coordinates,
+                            bool isInLoop, KnownSum rest = std::nullopt);
+
+  /// Returns the coordinate of CTA `rank` of a cluster. Along the cluster's
+  /// axis, `number` counts clusters.
+  AffineSum coordinateOf(unsigned axis, const AffineSum &number, int64_t rank);
+
+  /// Returns the first operation that was not understood.
+  mlir::Operation *getNotUnderstood() { return notUnderstood; }
+
+private:
+  llvm::SmallVector<AffineSum> makeCoordinates(int64_t rank);
+  bool enterLoop(Visit &visit, bool isInLoop, KnownSum rest);
+  void addDivisor(const AffineSum &divisor);
+  void compareQuotient(Visit &visit, const IndexForm &bound);
+  std::optional<IndexForm> divideByDivisor(const IndexForm &form);
+  void findSplit();
+  void findElementCounts();
+  KnownSum get(mlir::Value value, Visit &visit);
+
+  KernelOp kernel;
+  AwaitTurnOp op;
+  IndexForms &forms;
+  TurnIntegers &integers;
+  mlir::scf::ForOp loop;
+  /// The operation that splits the induction variable, or null.
+  mlir::Operation *split = nullptr;
+  /// Products of two sizes.
+  llvm::SmallVector<IndexForm> elementCounts;
+  mlir::Operation *notUnderstood = nullptr;
+};
+
+/// Returns the conditions under which two visits come to the same place.
+Conditions isSamePlace(const Visit &a, const Visit &b);
+
+} // namespace fa4::tile
+
+#endif // FA4_LIB_DIALECT_TILE_ANALYSIS_TURNVISITS_H
