@@ -12,12 +12,22 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-RankDependence::RankDependence(KernelOp kernel, unsigned axis) {
+/// Returns true if the operation's regions pass on values as `follow` assumes.
+static bool isUnderstood(Operation *op) {
+  return op->getNumRegions() == 0 ||
+         isa<KernelOp, RoleOp, WorkOp, scf::ForOp, scf::IfOp>(op);
+}
+
+RankDependence::RankDependence(KernelOp kernel, unsigned axis)
+    : clusterSize(kernel.getClusterAttr() ? kernel.getClusterSize()
+                                          : kPairSize) {
   kernel.walk([&](Operation *op) {
     if (auto tile = dyn_cast<WorkTileOp>(op))
       add(tile.getResult(axis));
     else if (auto work = dyn_cast<WorkOp>(op))
       add(work.getCoordinates()[axis]);
+    else if (isa<WaitOp, ReadOp>(op) || !isUnderstood(op))
+      addAll(op);
   });
   while (!worklist.empty())
     for (OpOperand &use : worklist.pop_back_val().getUses())
@@ -34,11 +44,16 @@ void RankDependence::addAll(Operation *op) {
 
 void RankDependence::follow(OpOperand &use) {
   Operation *op = use.getOwner();
-  // Both CTAs of a pair have the same bound and the same number of the pair.
-  bool isNumberOfPair =
+  // All CTAs of a cluster have the same bound and the same number of the
+  // cluster.
+  bool isNumberOfCluster =
       op->getNumResults() == 1 &&
-      getClusterNumberAxis(op->getResult(0), kPairSize).has_value();
-  if (isa<AtMostOp, AtLeastOp>(op) || isNumberOfPair)
+      getClusterNumberAxis(op->getResult(0), clusterSize).has_value();
+  if (isa<AtMostOp, AtLeastOp>(op) || isNumberOfCluster)
+    return;
+  // The CTAs of a cluster get their work together.
+  bool isTerminator = op->hasTrait<OpTrait::IsTerminator>();
+  if (isa<WorkOp>(isTerminator ? op->getParentOp() : op))
     return;
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     if (BlockArgument carried = loop.getTiedLoopRegionIterArg(&use)) {
@@ -50,7 +65,7 @@ void RankDependence::follow(OpOperand &use) {
   }
   if (isa<scf::IfOp>(op))
     divergent.insert(op);
-  if (!op->hasTrait<OpTrait::IsTerminator>())
+  if (!isTerminator)
     return addAll(op);
   Operation *parent = op->getParentOp();
   auto loop = dyn_cast<scf::ForOp>(parent);

@@ -8,81 +8,20 @@
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolPeers.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "fa4/Dialect/Tile/Analysis/RankDependence.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
-#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace fa4::tile;
 
 namespace {
 
-/// Decides whether a number may depend on the coordinate along the axis of the
-/// cluster, which differs between the two CTAs. Follows the number back to the
-/// values that it is computed from.
-class RankSources {
-public:
-  explicit RankSources(ClusterAttr cluster) : cluster(cluster) {}
-
-  bool mayDependOnRank(Value value) {
-    if (!seen.insert(value).second)
-      return false;
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      Operation *parent = argument.getOwner()->getParentOp();
-      if (isa<WorkOp>(parent))
-        return isCoordinate(value);
-      auto loop = dyn_cast<scf::ForOp>(parent);
-      if (!loop)
-        return !isa<KernelOp>(parent);
-      return argument == loop.getInductionVar()
-                 ? boundsMay(loop)
-                 : carriedMay(loop, argument.getArgNumber() - 1);
-    }
-    Operation *op = value.getDefiningOp();
-    if (isCoordinate(value))
-      return true;
-    if (isa<WorkTileOp>(op) || isNumberOfCluster(value))
-      return false;
-    if (auto branch = dyn_cast<scf::IfOp>(op))
-      return mayAny(branch->getOperands()) ||
-             mayAny(branch.thenYield()->getOperands()) ||
-             mayAny(branch.elseYield()->getOperands());
-    if (auto loop = dyn_cast<scf::ForOp>(op))
-      return carriedMay(loop, cast<OpResult>(value).getResultNumber());
-    // A value that lanes have read or another role has sent may be anything.
-    return isa<WaitOp, ReadOp>(op) || op->getNumRegions() != 0 ||
-           mayAny(op->getOperands());
-  }
-
-private:
-  bool mayAny(ValueRange values) {
-    return llvm::any_of(values,
-                        [&](Value value) { return mayDependOnRank(value); });
-  }
-  bool boundsMay(scf::ForOp loop) {
-    return mayAny({loop.getLowerBound(), loop.getUpperBound(), loop.getStep()});
-  }
-  bool carriedMay(scf::ForOp loop, unsigned number) {
-    return boundsMay(loop) || mayAny({loop.getInitArgs()[number],
-                                      loop.getYieldedValues()[number]});
-  }
-
-  bool isCoordinate(Value value) {
-    return getWorkAxis(value) == cluster.getAxis();
-  }
-  bool isNumberOfCluster(Value value) {
-    return getClusterNumberAxis(value, cluster.getSize()) == cluster.getAxis();
-  }
-
-  ClusterAttr cluster;
-  llvm::DenseSet<Value> seen;
-};
-
 class PeerBuilder {
 public:
   explicit PeerBuilder(ProtocolModel &model)
-      : model(model), channels(model.channels.size()) {}
+      : model(model),
+        ranks(model.kernel, model.kernel.getClusterAttr().getAxis()),
+        channels(model.channels.size()) {}
 
   LogicalResult run();
 
@@ -113,6 +52,8 @@ private:
   void dropLacking(std::vector<Step> &steps) const;
 
   ProtocolModel &model;
+  /// The values that may differ between the CTAs.
+  RankDependence ranks;
   /// The number of channels of a CTA. Channel c of the leader has the number
   /// c + channels in its peer.
   unsigned channels;
@@ -126,11 +67,9 @@ private:
 /// An unknown of the model has one value for both CTAs, so no loop or condition
 /// that synchronises may depend on which CTA it is in.
 LogicalResult PeerBuilder::checkNumbers() {
-  ClusterAttr cluster = model.kernel.getClusterAttr();
   auto differ = [&](ValueRange numbers) {
-    return llvm::any_of(numbers, [&](Value number) {
-      return RankSources(cluster).mayDependOnRank(number);
-    });
+    return llvm::any_of(numbers,
+                        [&](Value number) { return ranks.differs(number); });
   };
   for (const ProtocolLoop &loop : model.loops) {
     // All CTAs of a cluster have equally many work tiles.
@@ -164,9 +103,8 @@ bool PeerBuilder::isForEach(unsigned channel) const {
 /// Each CTA loads a part of a split tile. The parts fit together only if all
 /// CTAs load the same tile.
 LogicalResult PeerBuilder::checkSplitLoad(LoadOp load) {
-  RankSources sources(model.kernel.getClusterAttr());
   for (Value index : load.getIndices())
-    if (sources.mayDependOnRank(index))
+    if (ranks.differs(index))
       return load.emitOpError(
           "is split over the CTAs of a cluster, but may load another tile in "
           "each of them");

@@ -9,8 +9,11 @@
 // A value *differs* between CTAs whose work tiles are neighbours along an axis
 // of the grid if it depends on the tile's coordinate along this axis, or on a
 // branch or number of passes that does. A bound for all of them (tile.at_most,
-// tile.at_least) does not differ. Nor does half of the coordinate, because that
-// is the number of a pair.
+// tile.at_least) does not differ. Nor does the number of a cluster, the
+// coordinate divided by the cluster's size. A kernel without clusters may get
+// pairs, so its clusters are pairs here. A value that comes through a channel,
+// or from an operation with regions that is no loop or branch, may be anything,
+// so it differs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,6 +47,7 @@ private:
   void addAll(mlir::Operation *op);
   void follow(mlir::OpOperand &use);
 
+  int64_t clusterSize;
   llvm::DenseSet<mlir::Value> differing;
   llvm::DenseSet<mlir::Operation *> divergent;
   llvm::SmallVector<mlir::Value> worklist;
