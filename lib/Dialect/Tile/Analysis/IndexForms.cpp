@@ -99,7 +99,7 @@ IndexForm IndexForms::getCoordinate(Value value, unsigned axis) {
   return symbols.get(std::move(symbol));
 }
 
-IndexForm IndexForms::getSize(StringAttr name) {
+IndexForm IndexForms::getSize(StringRef name) {
   std::optional<int64_t> size = getStaticSize(name);
   int64_t most = llvm::maxIntN(kIndexBits);
   if (size && *size <= most)
@@ -314,8 +314,7 @@ IndexForm IndexForms::computeResult(OpResult result) {
           [&](auto) { return minOrMax(Kind::Max, false); })
       .Case([&](memref::DimOp dim) {
         std::optional<StringRef> name = getSizeName(dim);
-        return name ? getSize(StringAttr::get(dim.getContext(), *name))
-                    : getFunction(result);
+        return name ? getSize(*name) : getFunction(result);
       })
       .Default([&](Operation *) { return getFunction(result); });
 }

@@ -26,12 +26,10 @@ static constexpr unsigned kMaxMonomials = 32;
 static constexpr unsigned kMaxDegree = 8;
 
 bool IndexSymbol::operator<(const IndexSymbol &other) const {
-  const void *ownName = name.getAsOpaquePointer(),
-             *ownValue = value.getAsOpaquePointer(),
-             *otherName = other.name.getAsOpaquePointer(),
+  const void *ownValue = value.getAsOpaquePointer(),
              *otherValue = other.value.getAsOpaquePointer();
-  return std::tie(kind, number, ownName, ownValue, identity, operands) <
-         std::tie(other.kind, other.number, otherName, otherValue,
+  return std::tie(kind, number, name, ownValue, identity, operands) <
+         std::tie(other.kind, other.number, other.name, otherValue,
                   other.identity, other.operands);
 }
 

@@ -9,65 +9,41 @@
 #include "fa4/Dialect/Tile/Analysis/IntegerCases.h"
 #include "mlir/Analysis/Presburger/Simplex.h"
 #include "mlir/Analysis/Presburger/Utils.h"
-#include <numeric>
 
 using namespace mlir::presburger;
 using namespace fa4::tile;
+using llvm::DynamicAPInt;
 
 /// A search gives up after so many choices of alternatives, or after so many
 /// splits in a row. A split at a fraction tries the integers below it and those
 /// above it.
 static constexpr unsigned kMostChoices = 5000, kMostSplits = 50;
 
-void AffineSum::add(const AffineSum &other, int64_t factor) {
-  constant += factor * other.constant;
-  for (auto [variable, multiple] : other.terms)
-    if ((terms[variable] += factor * multiple) == 0)
-      terms.erase(variable);
-}
-
-AffineSum fa4::tile::operator+(AffineSum a, const AffineSum &b) {
-  a.add(b, 1);
-  return a;
-}
-
-AffineSum fa4::tile::operator-(AffineSum a, const AffineSum &b) {
-  a.add(b, -1);
-  return a;
-}
-
-AffineSum fa4::tile::operator*(const AffineSum &a, int64_t factor) {
-  AffineSum product;
-  if (factor != 0)
-    product.add(a, factor);
-  return product;
-}
-
-AffineSum fa4::tile::isAtLeast(const AffineSum &a, const AffineSum &b) {
+IndexForm fa4::tile::isAtLeast(const IndexForm &a, const IndexForm &b) {
   return a - b;
 }
 
-AffineSum fa4::tile::isMore(const AffineSum &a, const AffineSum &b) {
-  return a - b - AffineSum(1);
+IndexForm fa4::tile::isMore(const IndexForm &a, const IndexForm &b) {
+  return a - b - 1;
 }
 
-Conditions fa4::tile::isEqual(const AffineSum &a, const AffineSum &b) {
+Conditions fa4::tile::isEqual(const IndexForm &a, const IndexForm &b) {
   return {a - b, b - a};
 }
 
-bool fa4::tile::neverEqual(const AffineSum &a, const AffineSum &b) {
-  AffineSum difference = a - b;
-  int64_t divisor = 0;
-  for (auto [variable, multiple] : difference.terms)
-    divisor = std::gcd(divisor, multiple);
-  return divisor == 0 ? difference.constant != 0
-                      : difference.constant % divisor != 0;
+DynamicAPInt fa4::tile::getDivisor(const IndexForm &form) {
+  DynamicAPInt divisor(0);
+  for (const auto &[monomial, coefficient] : form)
+    if (!monomial.empty())
+      divisor = gcd(divisor, abs(coefficient));
+  return divisor;
 }
 
-AffineSum IntegerCases::makeVariable() {
-  AffineSum sum;
-  sum.terms[variables++] = 1;
-  return sum;
+bool fa4::tile::neverEqual(const IndexForm &a, const IndexForm &b) {
+  IndexForm difference = a - b;
+  DynamicAPInt divisor = getDivisor(difference),
+               constant = difference.getCoefficient({});
+  return divisor == 0 ? constant != 0 : constant % divisor != 0;
 }
 
 void IntegerCases::require(const Conditions &conditions) {
@@ -82,55 +58,91 @@ void IntegerCases::require(const Conditions &conditions) {
 /// rational point at hand fulfils none of its alternatives.
 class IntegerCases::Search {
 public:
-  Search(const IntegerCases &all)
-      : all(all), simplex(all.variables), chosen(all.cases.size(), false) {}
+  Search(const IntegerCases &all, const Conditions &conditions);
 
-  /// Returns true if no integers fulfil `conditions`, the alternatives chosen
-  /// before, and an alternative of each case.
-  bool isEmpty(const Conditions &conditions);
+  /// Returns true if no integers fulfil all conditions and an alternative of
+  /// each case.
+  bool isEmpty() { return isEmpty(first); }
 
 private:
   using Point = llvm::SmallVector<Fraction, 8>;
 
-  /// Returns the condition divided by the common divisor of all its factors.
-  /// The constant may then be rounded down, because the variables are integers.
-  llvm::SmallVector<llvm::DynamicAPInt, 8> rowOf(const AffineSum &sum) const {
-    llvm::SmallVector<llvm::DynamicAPInt, 8> row(all.variables + 1);
-    int64_t common = 0;
-    for (auto [variable, multiple] : sum.terms)
-      common = std::gcd(common, multiple);
-    common = std::max<int64_t>(common, 1);
-    for (auto [variable, multiple] : sum.terms)
-      row[variable] = llvm::DynamicAPInt(multiple / common);
-    row.back() =
-        llvm::DynamicAPInt(llvm::divideFloorSigned(sum.constant, common));
-    return row;
-  }
-  static bool fulfils(const Point &point, const Conditions &conditions) {
-    return llvm::all_of(conditions, [&](const AffineSum &sum) {
-      Fraction value(sum.constant, 1);
-      for (auto [variable, multiple] : sum.terms)
-        value += point[variable] * Fraction(multiple, 1);
+  /// A condition on the columns of the simplex, divided by the common divisor
+  /// of all its factors. The constant is then rounded down, because the columns
+  /// are integers.
+  struct Row {
+    llvm::SmallVector<std::pair<unsigned, DynamicAPInt>, 4> terms;
+    DynamicAPInt constant;
+  };
+  using Rows = std::vector<Row>;
+
+  Rows toRows(const Conditions &conditions);
+  static bool fulfils(const Point &point, const Rows &rows) {
+    return llvm::all_of(rows, [&](const Row &row) {
+      Fraction value(row.constant);
+      for (const auto &[column, factor] : row.terms)
+        value += point[column] * Fraction(factor);
       return value >= Fraction(0, 1);
     });
   }
-  void add(const Conditions &conditions) {
-    for (const AffineSum &sum : conditions)
-      simplex.addInequality(rowOf(sum));
-  }
+  void add(const Rows &rows);
+  bool isEmpty(const Rows &rows);
   bool decide();
   bool splitAtFraction(const Point &point);
   unsigned countPossible(size_t number);
 
-  const IntegerCases &all;
+  /// The columns of the symbols and their products.
+  std::map<IndexForm::Monomial, unsigned> columns;
+  Rows first;
+  std::vector<std::vector<Rows>> cases;
   Simplex simplex;
   llvm::SmallVector<bool> chosen;
   unsigned choices = 0, splits = 0;
 };
 
+IntegerCases::Search::Search(const IntegerCases &all,
+                             const Conditions &conditions)
+    : first(toRows(all.always)), simplex(0), chosen(all.cases.size(), false) {
+  llvm::append_range(first, toRows(conditions));
+  for (const std::vector<Conditions> &alternatives : all.cases) {
+    cases.emplace_back();
+    for (const Conditions &alternative : alternatives)
+      cases.back().push_back(toRows(alternative));
+  }
+  simplex.appendVariable(columns.size());
+}
+
+IntegerCases::Search::Rows
+IntegerCases::Search::toRows(const Conditions &conditions) {
+  Rows rows;
+  for (const IndexForm &condition : conditions) {
+    DynamicAPInt divisor = getDivisor(condition);
+    if (divisor == 0)
+      divisor = 1;
+    Row &row = rows.emplace_back();
+    row.constant = floorDiv(condition.getCoefficient({}), divisor);
+    for (const auto &[monomial, coefficient] : condition)
+      if (!monomial.empty())
+        row.terms.push_back(
+            {columns.try_emplace(monomial, columns.size()).first->second,
+             coefficient / divisor});
+  }
+  return rows;
+}
+
+void IntegerCases::Search::add(const Rows &rows) {
+  for (const Row &row : rows) {
+    llvm::SmallVector<DynamicAPInt, 8> dense(columns.size() + 1);
+    for (const auto &[column, factor] : row.terms)
+      dense[column] = factor;
+    dense.back() = row.constant;
+    simplex.addInequality(dense);
+  }
+}
+
 /// Returns how many alternatives of a case have a rational point.
 unsigned IntegerCases::Search::countPossible(size_t number) {
-  return llvm::count_if(all.cases[number], [&](const Conditions &choice) {
+  return llvm::count_if(cases[number], [&](const Rows &choice) {
     unsigned before = simplex.getSnapshot();
     add(choice);
     bool isPossible = !simplex.isEmpty();
@@ -148,8 +160,8 @@ bool IntegerCases::Search::decide() {
     return false;
   std::optional<size_t> next;
   unsigned fewest = 0;
-  for (size_t i = 0; i < all.cases.size() && (!next || fewest > 1); ++i) {
-    if (chosen[i] || llvm::any_of(all.cases[i], [&](const Conditions &choice) {
+  for (size_t i = 0; i < cases.size() && (!next || fewest > 1); ++i) {
+    if (chosen[i] || llvm::any_of(cases[i], [&](const Rows &choice) {
           return fulfils(*point, choice);
         }))
       continue;
@@ -164,9 +176,8 @@ bool IntegerCases::Search::decide() {
   if (!next)
     return splitAtFraction(*point);
   chosen[*next] = true;
-  bool empty = llvm::all_of(all.cases[*next], [&](const Conditions &choice) {
-    return isEmpty(choice);
-  });
+  bool empty = llvm::all_of(
+      cases[*next], [&](const Rows &choice) { return isEmpty(choice); });
   chosen[*next] = false;
   return empty;
 }
@@ -179,30 +190,27 @@ bool IntegerCases::Search::splitAtFraction(const Point &point) {
       continue;
     if (splits == kMostSplits)
       return false;
-    int64_t below = int64_t(floor(value));
-    AffineSum number;
-    number.terms[variable] = 1;
+    DynamicAPInt below = floor(value);
+    Row isBelow{{{unsigned(variable), DynamicAPInt(-1)}}, below},
+        isAbove{{{unsigned(variable), DynamicAPInt(1)}}, -below - 1};
     ++splits;
-    bool empty = isEmpty({isAtLeast(below, number)}) &&
-                 isEmpty({isAtLeast(number, below + 1)});
+    bool empty = isEmpty({isBelow}) && isEmpty({isAbove});
     --splits;
     return empty;
   }
   return false;
 }
 
-bool IntegerCases::Search::isEmpty(const Conditions &conditions) {
+bool IntegerCases::Search::isEmpty(const Rows &rows) {
   if (++choices > kMostChoices)
     return false;
   unsigned before = simplex.getSnapshot();
-  add(conditions);
+  add(rows);
   bool empty = simplex.isEmpty() || decide();
   simplex.rollback(before);
   return empty;
 }
 
 bool IntegerCases::isImpossible(const Conditions &conditions) const {
-  Conditions first = always;
-  first.insert(first.end(), conditions.begin(), conditions.end());
-  return Search(*this).isEmpty(first);
+  return Search(*this, conditions).isEmpty();
 }

@@ -212,8 +212,7 @@ Coverage OutputCheck::checkGridCoordinate(unsigned dim,
 /// Returns true if the blocks of a loop that begins at 0 reach the end of the
 /// dimension and go no whole block further. A block has `stride` elements.
 bool OutputCheck::endsWith(scf::ForOp loop, unsigned dim, int64_t stride) {
-  IndexForm size = forms.getSize(StringAttr::get(
-                kernel.getContext(), kernel.getDimName(argument, dim))),
+  IndexForm size = forms.getSize(kernel.getDimName(argument, dim)),
             step = forms.get(loop.getStep()),
             upper = forms.get(loop.getUpperBound());
   if (!forms.get(loop.getLowerBound()).isZero())

@@ -13,39 +13,55 @@
 using namespace mlir;
 using namespace fa4;
 using namespace fa4::tile;
+using llvm::DynamicAPInt;
 
-AffineSum TurnIntegers::makeBetween(int64_t least, int64_t most) {
-  AffineSum number = makeVariable();
+IndexForm TurnIntegers::makeUnknown() {
+  return forms->getSymbols().get({Kind::Unique});
+}
+
+void TurnIntegers::requireBetween(const IndexForm &number, int64_t least,
+                                  int64_t most) {
   require(isAtLeast(number, least));
   require(isAtLeast(most, number));
+}
+
+IndexForm TurnIntegers::makeBetween(int64_t least, int64_t most) {
+  IndexForm number = makeUnknown();
+  requireBetween(number, least, most);
   return number;
 }
 
-AffineSum TurnIntegers::sizeNamed(StringRef name) {
+IndexForm TurnIntegers::sizeNamed(StringRef name) {
   if (std::optional<int64_t> size = getStaticSize(name))
-    return AffineSum(*size);
-  if (auto it = sizes.find(name); it != sizes.end())
-    return it->second;
-  AffineSum size;
-  if (std::optional<AlignedSize> aligned = getAlignedSize(name)) {
-    AffineSum exactSize = sizeNamed(aligned->name);
-    size = makeVariable() * aligned->multiple;
-    require(isAtLeast(size, exactSize));
-    require(isMore(exactSize + aligned->multiple, size));
-  } else {
-    size = makeBetween(1, kMaxSize);
+    return *size;
+  std::optional<AlignedSize> aligned = getAlignedSize(name);
+  if (!aligned) {
+    IndexForm size = forms->getSize(name);
+    if (isNew(size))
+      requireBetween(size, 1, kMaxSize);
+    return size;
   }
-  return sizes[name] = size;
+  IndexForm least = sizeNamed(aligned->name);
+  IndexForm multiple =
+      forms->getSymbols().get({Kind::CeilDiv, 0, {least, aligned->multiple}});
+  IndexForm size = multiple * aligned->multiple;
+  if (isNew(multiple)) {
+    require(isAtLeast(size, least));
+    require(isMore(least + aligned->multiple, size));
+  }
+  return size;
 }
 
-/// Returns the larger or the smaller of two numbers.
-AffineSum TurnIntegers::makeChoice(const AffineSum &a, const AffineSum &b,
-                                   bool isMax) {
-  AffineSum difference = isMax ? a - b : b - a;
-  if (difference.isConstant())
-    return difference.constant >= 0 ? a : b;
-  AffineSum number = makeVariable();
-  for (const AffineSum &each : {a, b})
+IndexForm TurnIntegers::getMinOrMax(Kind kind, const IndexForm &a,
+                                    const IndexForm &b) {
+  bool isMax = kind == Kind::Max;
+  IndexForm difference = isMax ? a - b : b - a;
+  if (auto constant = difference.getConstant())
+    return *constant >= 0 ? a : b;
+  IndexForm number = forms->getSymbols().getMinOrMax(kind, a, b);
+  if (!isNew(number))
+    return number;
+  for (const IndexForm &each : {a, b})
     require(isMax ? isAtLeast(number, each) : isAtLeast(each, number));
   Conditions isA = isEqual(number, a), isB = isEqual(number, b);
   isA.push_back(difference);
@@ -58,130 +74,87 @@ AffineSum TurnIntegers::makeChoice(const AffineSum &a, const AffineSum &b,
 // Products and quotients
 //===----------------------------------------------------------------------===//
 
-/// Returns the product of a number and a factor: a sum of products of single
-/// unknowns, each of which is an unknown of its own.
-AffineSum TurnIntegers::scale(const AffineSum &number,
-                              const AffineSum &factor) {
-  AffineSum product = factor * number.constant;
-  for (auto [variable, multiple] : number.terms) {
-    std::vector<AffineSum> key = {factor, AffineSum()};
-    key.back().terms[variable] = 1;
-    auto [it, isNew] = opaque.try_emplace({&products, std::move(key)});
-    if (isNew)
-      it->second = makeVariable();
-    product.add(it->second, multiple);
-  }
-  return product;
+void TurnIntegers::addFactor(const IndexForm &factor) {
+  products[factor].insert(0);
 }
 
-void TurnIntegers::addFactor(const AffineSum &factor) {
-  products[factor].try_emplace(AffineSum(0), AffineSum(0));
-}
-
-KnownSum TurnIntegers::multiply(const AffineSum &a, const AffineSum &b) {
-  bool isFactorA = products.count(a), isFactorB = products.count(b);
-  // If both are factors, the choice must not depend on their order.
-  bool takesB = isFactorA && isFactorB ? b < a : isFactorB;
-  const AffineSum &factor = takesB ? b : a, &other = takesB ? a : b;
-  if (!isFactorA && !isFactorB) {
-    if (a.isConstant())
-      return b * a.constant;
-    return b.isConstant() ? KnownSum(a * b.constant) : std::nullopt;
-  }
-  std::map<AffineSum, AffineSum> &known = products[factor];
-  if (auto it = known.find(other); it != known.end())
-    return it->second;
-  AffineSum product = scale(other, factor);
-  for (const auto &[x, p] : known) {
-    if (x.isConstant() && other.isConstant())
+void TurnIntegers::compareProduct(const IndexForm &factor,
+                                  const IndexForm &other) {
+  auto known = products.find(factor);
+  if (known == products.end() || !known->second.insert(other).second)
+    return;
+  IndexForm product = other * factor;
+  for (const IndexForm &x : known->second) {
+    if ((other - x).getConstant())
       continue;
+    IndexForm p = x * factor;
     Conditions same = isEqual(other, x);
     llvm::append_range(same, isEqual(product, p));
     requireOne({{isMore(other, x), isAtLeast(product, p + factor)},
                 {isMore(x, other), isAtLeast(p, product + factor)},
                 same});
   }
-  known[other] = product;
-  return product;
 }
 
 /// Returns the number divided by a constant, rounded down.
-AffineSum TurnIntegers::divide(const AffineSum &number, int64_t divisor) {
+IndexForm TurnIntegers::divide(const IndexForm &number,
+                               const DynamicAPInt &divisor) {
   // Terms that the divisor divides leave the quotient exactly, as the number of
   // a cluster does in a coordinate.
-  if (llvm::all_of(number.terms,
-                   [&](auto &term) { return term.second % divisor == 0; })) {
-    AffineSum quotient(llvm::divideFloorSigned(number.constant, divisor));
-    for (auto [variable, multiple] : number.terms)
-      quotient.terms[variable] = multiple / divisor;
+  if (getDivisor(number) % divisor == 0) {
+    IndexForm quotient;
+    for (const auto &[monomial, coefficient] : number)
+      quotient.addTerm(monomial, floorDiv(coefficient, divisor));
     return quotient;
   }
-  auto [it, isNew] =
-      opaque.try_emplace({&opaque, {number, AffineSum(divisor)}});
-  if (isNew) {
-    it->second = makeVariable();
-    require(isAtLeast(number, it->second * divisor));
-    require(isMore((it->second + AffineSum(1)) * divisor, number));
+  IndexSymbol symbol{Kind::FloorDiv, 0, {number, IndexForm(divisor)}};
+  IndexForm quotient = forms->getSymbols().get(std::move(symbol));
+  if (isNew(quotient)) {
+    IndexForm rest = number - quotient * IndexForm(divisor);
+    require(isAtLeast(rest, 0));
+    require(isMore(IndexForm(divisor), rest));
   }
-  return it->second;
+  return quotient;
 }
 
-KnownSum TurnIntegers::getQuotient(const IndexSymbol &symbol,
-                                   VisitSymbols &visit) {
-  KnownSum x = get(symbol.operands[0], visit),
-           y = get(symbol.operands[1], visit);
+KnownForm TurnIntegers::getQuotient(const IndexSymbol &symbol,
+                                    VisitSymbols &visit) {
+  KnownForm x = get(symbol.operands[0], visit),
+            y = get(symbol.operands[1], visit);
   if (!x || !y)
     return std::nullopt;
   bool roundsUp = symbol.kind == Kind::CeilDiv;
-  if (y->isConstant() && y->constant > 0)
-    return divide(*x + AffineSum(roundsUp ? y->constant - 1 : 0), y->constant);
+  std::optional<DynamicAPInt> divisor = y->getConstant();
+  if (divisor && *divisor > 0)
+    return divide(roundsUp ? *x + IndexForm(*divisor) - 1 : *x, *divisor);
   // A quotient of two sizes. The divisor is not 0.
   IndexBounds bounds = forms->getSymbols().getBounds(symbol.operands[0]);
-  if (y->isConstant() || roundsUp || !bounds.low || *bounds.low < 0)
+  if (divisor || roundsUp || !bounds.low || *bounds.low < 0)
     return std::nullopt;
-  auto [it, isNew] = opaque.try_emplace({nullptr, {*x, *y}});
-  if (isNew) {
-    AffineSum quotient = it->second = makeBetween(1, kMaxSize);
+  IndexForm quotient = forms->getSymbols().get({Kind::FloorDiv, 0, {*x, *y}});
+  if (isNew(quotient)) {
+    requireBetween(quotient, 1, kMaxSize);
     addFactor(quotient);
-    require(isAtLeast(*x, *multiply(*y, quotient)));
+    compareProduct(quotient, *y);
+    require(isAtLeast(*x, *y * quotient));
   }
-  return it->second;
+  return quotient;
 }
 
 //===----------------------------------------------------------------------===//
 // Symbols
 //===----------------------------------------------------------------------===//
 
-KnownSum TurnIntegers::getScalar(const IndexSymbol &symbol,
-                                 VisitSymbols &visit) {
-  std::vector<AffineSum> indices;
-  for (const IndexForm &index : llvm::drop_begin(symbol.operands)) {
-    KnownSum known = get(index, visit);
-    if (!known)
-      return std::nullopt;
-    indices.push_back(*known);
-  }
-  std::optional<unsigned> tensor = symbol.operands[0].getSymbol();
-  const void *source =
-      tensor ? forms->getSymbol(*tensor).value.getAsOpaquePointer() : nullptr;
-  if (!source || symbol.bounds.low != llvm::DynamicAPInt(INT32_MIN))
-    return std::nullopt;
-  auto [it, isNew] = opaque.try_emplace({source, indices});
-  if (isNew)
-    it->second = makeBetween(INT32_MIN, INT32_MAX);
-  return it->second;
-}
-
-KnownSum TurnIntegers::getSelect(const IndexSymbol &select,
-                                 VisitSymbols &visit) {
+KnownForm TurnIntegers::getSelect(const IndexSymbol &select,
+                                  VisitSymbols &visit) {
   std::optional<unsigned> condition = select.operands[0].getSymbol();
   if (!condition || forms->getSymbol(*condition).kind != Kind::Compare)
     return std::nullopt;
   const IndexSymbol &compare = forms->getSymbol(*condition);
-  KnownSum yes = get(select.operands[1], visit),
-           no = get(select.operands[2], visit),
-           a = get(compare.operands[0], visit),
-           b = get(compare.operands[1], visit);
+  KnownForm yes = get(select.operands[1], visit),
+            no = get(select.operands[2], visit),
+            a = get(compare.operands[0], visit),
+            b = get(compare.operands[1], visit);
   if (!yes || !no || !a || !b)
     return std::nullopt;
   using Predicate = arith::CmpIPredicate;
@@ -194,9 +167,9 @@ KnownSum TurnIntegers::getSelect(const IndexSymbol &select,
        more = isOneOf({Predicate::ne, Predicate::sgt, Predicate::sge});
   if (!less && !equal && !more)
     return std::nullopt;
-  AffineSum number = makeVariable();
+  IndexForm number = makeUnknown();
   Conditions isYes = isEqual(number, *yes), isNo = isEqual(number, *no);
-  auto with = [](Conditions conditions, const AffineSum &condition) {
+  auto with = [](Conditions conditions, const IndexForm &condition) {
     conditions.push_back(condition);
     return conditions;
   };
@@ -207,22 +180,20 @@ KnownSum TurnIntegers::getSelect(const IndexSymbol &select,
   return number;
 }
 
-KnownSum TurnIntegers::compute(const IndexSymbol &symbol, VisitSymbols &visit) {
-  auto operand = [&](unsigned i) { return get(symbol.operands[i], visit); };
+KnownForm TurnIntegers::compute(const IndexSymbol &symbol,
+                                VisitSymbols &visit) {
   switch (symbol.kind) {
   case Kind::WorkCoordinate:
     return visit.coordinates[symbol.number];
   case Kind::ClusterNumber:
-    return divide(visit.coordinates[symbol.number], clusterSize);
+    return divide(visit.coordinates[symbol.number], DynamicAPInt(clusterSize));
   case Kind::Size:
     return sizeNamed(symbol.name);
-  case Kind::Scalar:
-    return getScalar(symbol, visit);
   case Kind::Min:
   case Kind::Max: {
-    KnownSum a = operand(0), b = operand(1);
-    return a && b ? KnownSum(makeChoice(*a, *b, symbol.kind == Kind::Max))
-                  : std::nullopt;
+    KnownForm a = get(symbol.operands[0], visit),
+              b = get(symbol.operands[1], visit);
+    return a && b ? KnownForm(getMinOrMax(symbol.kind, *a, *b)) : std::nullopt;
   }
   case Kind::FloorDiv:
   case Kind::CeilDiv:
@@ -230,20 +201,34 @@ KnownSum TurnIntegers::compute(const IndexSymbol &symbol, VisitSymbols &visit) {
   case Kind::Select:
     return getSelect(symbol, visit);
   case Kind::SignedResidue: {
-    KnownSum sum = operand(0);
+    KnownForm sum = get(symbol.operands[0], visit);
     if (sum && !exact.count(symbol.operands[0]))
       mayWrap.push_back({*sum, symbol.number});
     return sum;
   }
+  case Kind::Scalar:
   case Kind::Opaque: {
-    if (!isa_and_nonnull<KernelOp>(symbol.getParentOfArgument()) ||
-        !isa<IndexType, IntegerType>(symbol.value.getType()))
+    // An element of a tensor, or an argument of the kernel.
+    if (symbol.value &&
+        !isa_and_nonnull<KernelOp>(symbol.getParentOfArgument()))
       return std::nullopt;
-    auto [it, isNew] =
-        opaque.try_emplace({symbol.value.getAsOpaquePointer(), {}});
-    if (isNew)
-      it->second = makeBetween(INT32_MIN, INT32_MAX);
-    return it->second;
+    IndexSymbol own = symbol;
+    for (IndexForm &index :
+         llvm::drop_begin(own.operands, own.operands.empty() ? 0 : 1)) {
+      KnownForm known = get(index, visit);
+      if (!known)
+        return std::nullopt;
+      index = *known;
+    }
+    IndexForm number = forms->getSymbols().get(std::move(own));
+    IndexBounds bounds = forms->getSymbols().getBounds(number);
+    if (!bounds.low || !bounds.high)
+      return std::nullopt;
+    if (isNew(number)) {
+      require(isAtLeast(number, IndexForm(*bounds.low)));
+      require(isAtLeast(IndexForm(*bounds.high), number));
+    }
+    return number;
   }
   default:
     return std::nullopt;
@@ -254,52 +239,56 @@ KnownSum TurnIntegers::compute(const IndexSymbol &symbol, VisitSymbols &visit) {
 // Forms
 //===----------------------------------------------------------------------===//
 
-/// Returns a term of a form. The coefficient belongs to the number that a
-/// factor multiplies, so that the product is compared with others as a whole.
-KnownSum TurnIntegers::getProduct(ArrayRef<unsigned> monomial,
-                                  int64_t coefficient, VisitSymbols &visit) {
-  AffineSum product(std::abs(coefficient));
+/// Returns a term of a form. If it is a product with a factor, the coefficient
+/// belongs to the number that the factor multiplies, so that this number is
+/// compared with others as a whole.
+KnownForm TurnIntegers::getProduct(ArrayRef<unsigned> monomial,
+                                   const DynamicAPInt &coefficient,
+                                   VisitSymbols &visit) {
+  IndexForm product(abs(coefficient));
   for (unsigned symbol : monomial) {
     auto it = visit.known.find(symbol);
     if (it == visit.known.end()) {
-      KnownSum computed = compute(forms->getSymbol(symbol), visit);
+      KnownForm computed = compute(forms->getSymbol(symbol), visit);
       it = visit.known.try_emplace(symbol, computed).first;
     }
-    KnownSum next = it->second;
-    if (next && !(product == AffineSum(1)))
-      next = multiply(product, *next);
-    if (!next)
+    if (!it->second)
       return std::nullopt;
-    product = *next;
+    IndexForm next = *it->second;
+    if (!products.count(next))
+      std::swap(product, next);
+    bool isFactor = products.count(next);
+    if (!isFactor && !product.getConstant() && !next.getConstant())
+      return std::nullopt;
+    if (isFactor && product != 1)
+      compareProduct(next, product);
+    product = product * next;
   }
   return coefficient < 0 ? product * -1 : product;
 }
 
-KnownSum TurnIntegers::get(const IndexForm &form, VisitSymbols &visit) {
-  AffineSum sum;
+KnownForm TurnIntegers::get(const IndexForm &form, VisitSymbols &visit) {
+  IndexForm sum;
   for (const auto &[monomial, coefficient] : form) {
-    // Larger numbers could overflow in sums.
-    constexpr int64_t limit = int64_t(1) << 32;
-    if (coefficient > limit || coefficient < -limit)
-      return std::nullopt;
-    KnownSum product = getProduct(monomial, int64_t(coefficient), visit);
+    KnownForm product = getProduct(monomial, coefficient, visit);
     if (!product)
       return std::nullopt;
-    sum.add(*product, 1);
+    sum += *product;
   }
   return sum;
 }
 
 void TurnIntegers::requireExact(VisitSymbols &visit) {
   for (const IndexForm &form : exact)
-    if (KnownSum product = get(form, visit))
+    if (KnownForm product = get(form, visit))
       require(isAtLeast(INT32_MAX, *product));
 }
 
 bool TurnIntegers::isExact() const {
   return llvm::all_of(mayWrap, [&](const auto &result) {
-    const auto &[sum, bits] = result;
-    return isImpossible({isMore(sum, llvm::maxIntN(bits))}) &&
-           isImpossible({isMore(llvm::minIntN(bits), sum)});
+    IndexBounds limits =
+        IndexSymbols::getLimits(result.second, /*isSigned=*/true);
+    return isImpossible({isMore(result.first, IndexForm(*limits.high))}) &&
+           isImpossible({isMore(IndexForm(*limits.low), result.first)});
   });
 }

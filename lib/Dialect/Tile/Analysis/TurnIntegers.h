@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Translates the integers of a kernel (IndexForms.h) to unknowns of
-// IntegerCases, for the proof of turns (TurnOrder.h). A symbol that depends on
-// the work tile or on the pass of the loop has another unknown in each visit; a
-// size or an element of a tensor has one in all of them.
+// Describes the integers of a kernel (IndexForms.h) to IntegerCases, for the
+// proof of turns (TurnOrder.h). A symbol that depends on the work tile or on
+// the pass of the loop is replaced by another one in each visit; a size or an
+// element of a tensor is one symbol in all of them. All that is known of a
+// symbol (the minimum of two forms is one of them, say) becomes a requirement
+// when the symbol occurs first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,35 +25,38 @@
 namespace fa4::tile {
 
 /// Nothing if a number is no linear arithmetic on coordinates and sizes.
-using KnownSum = std::optional<AffineSum>;
+using KnownForm = std::optional<IndexForm>;
 
 /// The symbols of one work tile in one pass of the loop.
 struct VisitSymbols {
-  llvm::SmallVector<AffineSum> coordinates;
-  llvm::DenseMap<unsigned, KnownSum> known;
+  llvm::SmallVector<IndexForm> coordinates;
+  llvm::DenseMap<unsigned, KnownForm> known;
 };
 
-class TurnIntegers {
+class TurnIntegers : public IntegerCases {
 public:
   TurnIntegers(KernelOp kernel, IndexForms &forms)
       : forms(&forms), clusterSize(kernel.getClusterSize()) {}
 
-  KnownSum get(const IndexForm &form, VisitSymbols &visit);
-  KnownSum get(mlir::Value value, VisitSymbols &visit) {
+  /// Returns the form in this visit.
+  KnownForm get(const IndexForm &form, VisitSymbols &visit);
+  KnownForm get(mlir::Value value, VisitSymbols &visit) {
     return get(forms->get(value), visit);
   }
 
-  /// The size of dimensions with this name.
-  AffineSum sizeNamed(llvm::StringRef name);
-  /// Makes an unknown from `least` to `most`.
-  AffineSum makeBetween(int64_t least, int64_t most);
+  /// Returns the size of dimensions with this name.
+  IndexForm sizeNamed(llvm::StringRef name);
+  /// Makes an unknown number, and one from `least` to `most`.
+  IndexForm makeUnknown();
+  IndexForm makeBetween(int64_t least, int64_t most);
 
   /// Makes products with `factor`, which is positive, comparable: two of them
-  /// are ordered as their other factors are.
-  void addFactor(const AffineSum &factor);
-  /// Returns the product of two numbers. If both are unknown, one of them must
-  /// be a factor.
-  KnownSum multiply(const AffineSum &a, const AffineSum &b);
+  /// are ordered as their other factors are. Other products of unknowns are not
+  /// understood.
+  void addFactor(const IndexForm &factor);
+  /// Compares the product of a factor and `other` with all others. Does nothing
+  /// if `factor` is none.
+  void compareProduct(const IndexForm &factor, const IndexForm &other);
 
   /// Takes for granted that this product fits into an index.
   void assumeExact(const IndexForm &product) { exact.insert(product); }
@@ -60,44 +65,37 @@ public:
   /// Returns true if no arithmetic of the visits so far wraps around.
   bool isExact() const;
 
-  void require(const AffineSum &condition) { system.require(condition); }
-  void require(const Conditions &conditions) { system.require(conditions); }
-  void requireOne(std::vector<Conditions> alternatives) {
-    system.requireOne(std::move(alternatives));
-  }
-  AffineSum makeVariable() { return system.makeVariable(); }
-  bool isImpossible(const Conditions &conditions) const {
-    return system.isImpossible(conditions);
-  }
+  using IntegerCases::require;
   bool areImpossible(Conditions a, const Conditions &b) const {
     llvm::append_range(a, b);
-    return system.isImpossible(a);
+    return isImpossible(a);
   }
 
 private:
   using Kind = IndexSymbol::Kind;
 
-  KnownSum compute(const IndexSymbol &symbol, VisitSymbols &visit);
-  KnownSum getProduct(llvm::ArrayRef<unsigned> monomial, int64_t coefficient,
-                      VisitSymbols &visit);
-  KnownSum getScalar(const IndexSymbol &symbol, VisitSymbols &visit);
-  KnownSum getSelect(const IndexSymbol &select, VisitSymbols &visit);
-  KnownSum getQuotient(const IndexSymbol &symbol, VisitSymbols &visit);
-  AffineSum divide(const AffineSum &number, int64_t divisor);
-  AffineSum makeChoice(const AffineSum &a, const AffineSum &b, bool isMax);
-  AffineSum scale(const AffineSum &number, const AffineSum &factor);
+  KnownForm compute(const IndexSymbol &symbol, VisitSymbols &visit);
+  KnownForm getProduct(llvm::ArrayRef<unsigned> monomial,
+                       const llvm::DynamicAPInt &coefficient,
+                       VisitSymbols &visit);
+  IndexForm getMinOrMax(Kind kind, const IndexForm &a, const IndexForm &b);
+  KnownForm getSelect(const IndexSymbol &select, VisitSymbols &visit);
+  KnownForm getQuotient(const IndexSymbol &symbol, VisitSymbols &visit);
+  IndexForm divide(const IndexForm &number, const llvm::DynamicAPInt &divisor);
+  /// Returns true the first time that it is asked about the symbol.
+  bool isNew(const IndexForm &symbol) {
+    return described.insert(*symbol.getSymbol()).second;
+  }
+  void requireBetween(const IndexForm &number, int64_t least, int64_t most);
 
   IndexForms *forms;
   int64_t clusterSize;
-  IntegerCases system;
-  llvm::StringMap<AffineSum> sizes;
-  /// Elements of tensors, quotients, and arguments of the kernel.
-  std::map<std::pair<const void *, std::vector<AffineSum>>, AffineSum> opaque;
-  /// Products of a sum and of a positive factor, by the factor.
-  std::map<AffineSum, std::map<AffineSum, AffineSum>> products;
+  llvm::DenseSet<unsigned> described;
+  /// For each positive factor, the numbers that it is multiplied by.
+  std::map<IndexForm, std::set<IndexForm>> products;
   std::set<IndexForm> exact;
   /// Results of operations that may wrap around, and their bits.
-  llvm::SmallVector<std::pair<AffineSum, unsigned>> mayWrap;
+  llvm::SmallVector<std::pair<IndexForm, unsigned>> mayWrap;
 };
 
 } // namespace fa4::tile

@@ -69,10 +69,10 @@ LogicalResult TurnProof::checkSchedule() {
 bool TurnProof::isInBounds(const Visit &visit) {
   unsigned argument = cast<BlockArgument>(op.getTurns()).getArgNumber();
   return llvm::all_of(llvm::enumerate(visit.place), [&](auto index) {
-    AffineSum size =
+    IndexForm size =
         integers.sizeNamed(kernel.getDimName(argument, index.index()));
     bool isLast = index.index() + 1 == visit.place.size();
-    AffineSum most = index.value() + AffineSum(isLast ? op.getParts() - 1 : 0);
+    IndexForm most = index.value() + (isLast ? op.getParts() - 1 : 0);
     return integers.isImpossible({isMore(0, index.value())}) &&
            integers.isImpossible({isAtLeast(most, size)});
   });
@@ -92,7 +92,7 @@ bool TurnProof::areApart(const Visit &visit, const Visit &other) {
 bool TurnProof::arePartsApart(const Visit &visit, const Visit &other) {
   for (int64_t distance = 1; distance < int64_t(op.getParts()); ++distance) {
     Visit behind = other;
-    behind.place.back() = behind.place.back() + AffineSum(distance);
+    behind.place.back() += distance;
     if (!areApart(visit, behind))
       return false;
   }
@@ -105,17 +105,16 @@ bool TurnProof::arePartsApart(const Visit &visit, const Visit &other) {
 bool TurnProof::hasPassForPlace(const Visit &visit, const Visit &other) {
   if (!visits.getLoop())
     return true;
-  unsigned pass = visit.quotient.terms.begin()->first, found = 0;
+  const IndexForm::Monomial &pass = visit.quotient.begin()->first;
+  unsigned found = 0;
   for (auto [index, same] : llvm::zip(visit.place, other.place)) {
-    auto it = index.terms.find(pass);
-    if (it == index.terms.end())
+    llvm::DynamicAPInt step = index.getCoefficient(pass);
+    if (step == 0)
       continue;
     ++found;
-    AffineSum distance = index - same;
-    auto isMultiple = [&](int64_t number) { return number % it->second == 0; };
-    if (!isMultiple(distance.constant) ||
-        !llvm::all_of(distance.terms,
-                      [&](auto &term) { return isMultiple(term.second); }))
+    if (!llvm::all_of(index - same, [&](const auto &term) {
+          return term.second % step == 0;
+        }))
       return false;
   }
   return found == 1;
@@ -125,8 +124,8 @@ bool TurnProof::hasPassForPlace(const Visit &visit, const Visit &other) {
 /// there.
 LogicalResult TurnProof::checkComes(const Visit &visit, int64_t rank) {
   unsigned axis = op.getAxis();
-  SmallVector<AffineSum> coordinates = visit.coordinates;
-  AffineSum tile = integers.makeVariable();
+  SmallVector<IndexForm> coordinates = visit.coordinates;
+  IndexForm tile = integers.makeUnknown();
   coordinates[axis] = visits.coordinateOf(axis, tile, rank);
   std::optional<Visit> other =
       visits.make(coordinates, /*isInLoop=*/false, visit.rest);

@@ -7,20 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "TurnSums.h"
-#include <numeric>
 
 using namespace mlir;
 using namespace fa4;
 using namespace fa4::tile;
-
-/// Returns the largest number that divides the sum for all values of its
-/// variables, or 0 for a sum that is 0.
-static int64_t getDivisor(const AffineSum &sum) {
-  int64_t divisor = std::abs(sum.constant);
-  for (auto [variable, multiple] : sum.terms)
-    divisor = std::gcd(divisor, multiple);
-  return divisor;
-}
+using llvm::DynamicAPInt;
 
 /// Returns how many elements an addition covers in each dimension of the
 /// tensor.
@@ -42,19 +33,19 @@ FailureOr<std::optional<Conditions>> TurnSums::overlap(ReduceAddOp add,
   for (auto [index, otherIndex, extent, otherExtent] :
        llvm::zip(add.getIndices(), otherAdd.getIndices(), getExtents(add),
                  getExtents(otherAdd))) {
-    KnownSum begin = integers.get(index, visit),
-             otherBegin = integers.get(otherIndex, other);
+    KnownForm begin = integers.get(index, visit),
+              otherBegin = integers.get(otherIndex, other);
     if (!begin || !otherBegin)
       return (begin ? otherAdd : add)
           .emitOpError("adds in its turn at an index that is no linear "
                        "arithmetic on coordinates and sizes, so that the order "
                        "of the sums is not known");
-    AffineSum distance = *begin - *otherBegin;
-    int64_t divisor = getDivisor(distance);
+    IndexForm distance = *begin - *otherBegin;
+    DynamicAPInt divisor =
+        gcd(getDivisor(distance), abs(distance.getCoefficient({})));
     if (divisor < std::max(extent, otherExtent)) {
-      conditions.push_back(
-          isMore(*otherBegin + AffineSum(otherExtent), *begin));
-      conditions.push_back(isMore(*begin + AffineSum(extent), *otherBegin));
+      conditions.push_back(isMore(*otherBegin + otherExtent, *begin));
+      conditions.push_back(isMore(*begin + extent, *otherBegin));
       continue;
     }
     // The distance is a multiple of the tile, so tiles that do not begin at the

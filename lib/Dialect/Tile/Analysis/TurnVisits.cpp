@@ -102,13 +102,13 @@ void TurnVisits::begin() {
 /// Makes products with the divisor of the loop comparable. The divisor is not
 /// 0, because the passes of the loop divide by it. Coordinates are multiplied
 /// by it, and the number of coordinates may be a constant.
-void TurnVisits::addDivisor(const AffineSum &divisor) {
+void TurnVisits::addDivisor(const IndexForm &divisor) {
   integers.addFactor(divisor);
   integers.require(isAtLeast(divisor, 1));
   for (auto extent : kernel.getGrid().getAsRange<ExtentAttr>())
     if (std::optional<int64_t> size = getStaticSize(extent.getSize()))
-      (void)integers.multiply(
-          AffineSum(llvm::divideCeil(*size, extent.getTile())), divisor);
+      integers.compareProduct(divisor,
+                              llvm::divideCeil(*size, extent.getTile()));
 }
 
 /// Returns the form divided by the divisor of the loop, if the divisor divides
@@ -147,13 +147,13 @@ void TurnVisits::compareQuotient(Visit &visit, const IndexForm &bound) {
     }
   }
   std::optional<IndexForm> factor = divideByDivisor(bound);
-  KnownSum other =
+  KnownForm other =
       factor && !factor->isZero() ? integers.get(*factor, visit) : std::nullopt;
-  KnownSum divisor = integers.get(split->getOperand(1), visit);
+  KnownForm divisor = integers.get(split->getOperand(1), visit);
   if (!other || !divisor)
     return;
   // The product is compared with others as a whole, too.
-  (void)integers.multiply(*other, *divisor);
+  integers.compareProduct(*divisor, *other);
   integers.requireOne(
       {{isAtLeast(visit.quotient, *other)}, {isMore(*other, visit.quotient)}});
 }
@@ -162,22 +162,22 @@ void TurnVisits::compareQuotient(Visit &visit, const IndexForm &bound) {
 // Visits
 //===----------------------------------------------------------------------===//
 
-AffineSum TurnVisits::coordinateOf(unsigned axis, const AffineSum &number,
+IndexForm TurnVisits::coordinateOf(unsigned axis, const IndexForm &number,
                                    int64_t rank) {
   ClusterAttr cluster = kernel.getClusterAttr();
   return cluster && cluster.getAxis() == axis
-             ? number * cluster.getSize() + AffineSum(rank)
+             ? number * cluster.getSize() + rank
              : number;
 }
 
 /// Returns the coordinates of an arbitrary work tile of CTA `rank` of a
 /// cluster. The last cluster may have a CTA without a work tile, which takes
 /// turns like all others.
-SmallVector<AffineSum> TurnVisits::makeCoordinates(int64_t rank) {
-  SmallVector<AffineSum> coordinates;
+SmallVector<IndexForm> TurnVisits::makeCoordinates(int64_t rank) {
+  SmallVector<IndexForm> coordinates;
   for (unsigned axis = 0; axis < kernel.getGrid().size(); ++axis) {
     ExtentAttr extent = kernel.getNumberedExtent(axis);
-    AffineSum number = integers.makeBetween(0, kMaxSize);
+    IndexForm number = integers.makeBetween(0, kMaxSize);
     integers.require(isMore(integers.sizeNamed(extent.getSize()),
                             number * extent.getTile()));
     coordinates.push_back(coordinateOf(axis, number, rank));
@@ -185,8 +185,8 @@ SmallVector<AffineSum> TurnVisits::makeCoordinates(int64_t rank) {
   return coordinates;
 }
 
-KnownSum TurnVisits::get(Value value, Visit &visit) {
-  KnownSum known = integers.get(value, visit);
+KnownForm TurnVisits::get(Value value, Visit &visit) {
+  KnownForm known = integers.get(value, visit);
   if (known || notUnderstood)
     return known;
   // The operation is one whose operands are understood.
@@ -206,28 +206,26 @@ KnownSum TurnVisits::get(Value value, Visit &visit) {
 }
 
 /// Makes the pass of the loop. Returns false if it is not understood.
-bool TurnVisits::enterLoop(Visit &visit, bool isInLoop, KnownSum rest) {
-  auto set = [&](Value value, const AffineSum &number) {
+bool TurnVisits::enterLoop(Visit &visit, bool isInLoop, KnownForm rest) {
+  auto set = [&](Value value, const IndexForm &number) {
     visit.known[*forms.get(value).getSymbol()] = number;
   };
-  visit.quotient = visit.induction = integers.makeVariable();
+  visit.quotient = visit.induction = integers.makeUnknown();
   if (split) {
-    KnownSum divisor = get(split->getOperand(1), visit);
+    KnownForm divisor = get(split->getOperand(1), visit);
     if (!divisor)
       return false;
-    if (!divisor->isConstant())
+    if (!divisor->getConstant())
       addDivisor(*divisor);
     visit.rest = rest ? *rest : integers.makeBetween(0, kMaxSize);
     integers.require(isMore(*divisor, visit.rest));
-    KnownSum product = integers.multiply(visit.quotient, *divisor);
-    if (!product)
-      return false;
-    visit.induction = *product + visit.rest;
+    integers.compareProduct(*divisor, visit.quotient);
+    visit.induction = visit.quotient * *divisor + visit.rest;
     set(split->getResult(0), visit.quotient);
   }
   set(loop.getInductionVar(), visit.induction);
-  KnownSum lower = get(loop.getLowerBound(), visit),
-           upper = get(loop.getUpperBound(), visit);
+  KnownForm lower = get(loop.getLowerBound(), visit),
+            upper = get(loop.getUpperBound(), visit);
   if (!lower || !upper)
     return false;
   if (split) {
@@ -243,20 +241,20 @@ bool TurnVisits::enterLoop(Visit &visit, bool isInLoop, KnownSum rest) {
   return true;
 }
 
-std::optional<Visit> TurnVisits::make(SmallVector<AffineSum> coordinates,
-                                      bool isInLoop, KnownSum rest) {
+std::optional<Visit> TurnVisits::make(SmallVector<IndexForm> coordinates,
+                                      bool isInLoop, KnownForm rest) {
   Visit visit;
   visit.coordinates = std::move(coordinates);
   if (loop && !enterLoop(visit, isInLoop, rest))
     return std::nullopt;
   for (Value index : op.getIndices()) {
-    KnownSum known = get(index, visit);
+    KnownForm known = get(index, visit);
     if (!known)
       return std::nullopt;
     visit.place.push_back(*known);
   }
-  KnownSum first = get(op.getFirst(), visit), last = get(op.getLast(), visit),
-           number = get(op.getTile(), visit);
+  KnownForm first = get(op.getFirst(), visit), last = get(op.getLast(), visit),
+            number = get(op.getTile(), visit);
   if (!first || !last || !number)
     return std::nullopt;
   if (isInLoop)

@@ -22,11 +22,11 @@ namespace fa4::tile {
 /// The loop may divide its induction variable i by a divisor d, as it does for
 /// heads that take turns. Then i = q d + r with 0 <= r < d. Otherwise q = i.
 struct Visit : VisitSymbols {
-  AffineSum number; ///< The number that orders the turns.
-  AffineSum quotient, rest, induction;
-  llvm::SmallVector<AffineSum> place;
-  AffineSum first, last;
-  AffineSum lower, upper; ///< The bounds of the loop.
+  IndexForm number; ///< The number that orders the turns.
+  IndexForm quotient, rest, induction;
+  llvm::SmallVector<IndexForm> place;
+  IndexForm first, last;
+  IndexForm lower, upper; ///< The bounds of the loop.
 };
 
 /// Makes the visits of one tile.await_turn.
@@ -52,25 +52,25 @@ public:
   }
   /// Makes a visit of the work tile with these coordinates. If not `isInLoop`,
   /// the pass may lie outside of the loop's bounds.
-  std::optional<Visit> make(llvm::SmallVector<AffineSum> coordinates,
-                            bool isInLoop, KnownSum rest = std::nullopt);
+  std::optional<Visit> make(llvm::SmallVector<IndexForm> coordinates,
+                            bool isInLoop, KnownForm rest = std::nullopt);
 
   /// Returns the coordinate of CTA `rank` of a cluster. Along the cluster's
   /// axis, `number` counts clusters.
-  AffineSum coordinateOf(unsigned axis, const AffineSum &number, int64_t rank);
+  IndexForm coordinateOf(unsigned axis, const IndexForm &number, int64_t rank);
 
   /// Returns the first operation that was not understood.
   mlir::Operation *getNotUnderstood() { return notUnderstood; }
 
 private:
-  llvm::SmallVector<AffineSum> makeCoordinates(int64_t rank);
-  bool enterLoop(Visit &visit, bool isInLoop, KnownSum rest);
-  void addDivisor(const AffineSum &divisor);
+  llvm::SmallVector<IndexForm> makeCoordinates(int64_t rank);
+  bool enterLoop(Visit &visit, bool isInLoop, KnownForm rest);
+  void addDivisor(const IndexForm &divisor);
   void compareQuotient(Visit &visit, const IndexForm &bound);
   std::optional<IndexForm> divideByDivisor(const IndexForm &form);
   void findSplit();
   void findElementCounts();
-  KnownSum get(mlir::Value value, Visit &visit);
+  KnownForm get(mlir::Value value, Visit &visit);
 
   KernelOp kernel;
   AwaitTurnOp op;

@@ -58,7 +58,7 @@ public:
   IndexForm get(mlir::Value value);
 
   /// Returns the size of dimensions with this name (`tile.dims`).
-  IndexForm getSize(mlir::StringAttr name);
+  IndexForm getSize(llvm::StringRef name);
   /// Returns the number of the cluster along `axis`, a symbol.
   IndexForm getClusterNumber(unsigned axis);
 

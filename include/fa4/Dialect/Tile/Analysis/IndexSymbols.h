@@ -22,9 +22,9 @@
 #define FA4_DIALECT_TILE_ANALYSIS_INDEXSYMBOLS_H
 
 #include "fa4/Dialect/Tile/Analysis/IndexForm.h"
-#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace fa4::tile {
 
@@ -86,8 +86,8 @@ struct IndexSymbol {
   Kind kind;
   unsigned number = 0;
   std::vector<IndexForm> operands = {};
-  /// The name of a size.
-  mlir::StringAttr name = {};
+  /// The name of a size, from an attribute of the kernel.
+  llvm::StringRef name = {};
   /// The value of an opaque symbol.
   mlir::Value value = {};
   /// Tells symbols apart that agree in everything above: the operation, its

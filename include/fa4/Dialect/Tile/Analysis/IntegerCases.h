@@ -15,50 +15,28 @@
 #ifndef FA4_DIALECT_TILE_ANALYSIS_INTEGERCASES_H
 #define FA4_DIALECT_TILE_ANALYSIS_INTEGERCASES_H
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/SmallVector.h"
-#include <cstdint>
-#include <map>
-#include <vector>
+#include "fa4/Dialect/Tile/Analysis/IndexForm.h"
 
 namespace fa4::tile {
 
-/// A constant and multiples of variables.
-struct AffineSum {
-  std::map<unsigned, int64_t> terms; ///< By variable; no factor is 0.
-  int64_t constant = 0;
-
-  AffineSum() = default;
-  AffineSum(int64_t constant) : constant(constant) {}
-  bool isConstant() const { return terms.empty(); }
-  void add(const AffineSum &other, int64_t factor);
-  bool operator==(const AffineSum &other) const {
-    return terms == other.terms && constant == other.constant;
-  }
-  bool operator<(const AffineSum &other) const {
-    return std::pair(terms, constant) < std::pair(other.terms, other.constant);
-  }
-};
-
-AffineSum operator+(AffineSum a, const AffineSum &b);
-AffineSum operator-(AffineSum a, const AffineSum &b);
-AffineSum operator*(const AffineSum &a, int64_t factor);
-
-/// A conjunction: each of the sums is at least 0.
-using Conditions = std::vector<AffineSum>;
+/// A conjunction: each of the forms is at least 0. A product of symbols counts
+/// as an integer of its own.
+using Conditions = std::vector<IndexForm>;
 /// The conditions a >= b, a > b and a == b.
-AffineSum isAtLeast(const AffineSum &a, const AffineSum &b);
-AffineSum isMore(const AffineSum &a, const AffineSum &b);
-Conditions isEqual(const AffineSum &a, const AffineSum &b);
+IndexForm isAtLeast(const IndexForm &a, const IndexForm &b);
+IndexForm isMore(const IndexForm &a, const IndexForm &b);
+Conditions isEqual(const IndexForm &a, const IndexForm &b);
 
+/// Returns the largest number that divides the coefficients of all symbols; 0
+/// if there are none.
+llvm::DynamicAPInt getDivisor(const IndexForm &form);
 /// Returns true if two numbers always differ because of a common divisor. The
 /// search would find that, too, but only after it has read all requirements.
-bool neverEqual(const AffineSum &a, const AffineSum &b);
+bool neverEqual(const IndexForm &a, const IndexForm &b);
 
 class IntegerCases {
 public:
-  AffineSum makeVariable();
-  void require(const AffineSum &condition) { always.push_back(condition); }
+  void require(const IndexForm &condition) { always.push_back(condition); }
   void require(const Conditions &conditions);
   /// Requires that at least one of the alternatives holds.
   void requireOne(std::vector<Conditions> alternatives) {
@@ -71,7 +49,6 @@ public:
 
 private:
   class Search;
-  unsigned variables = 0;
   Conditions always;
   std::vector<std::vector<Conditions>> cases;
 };
