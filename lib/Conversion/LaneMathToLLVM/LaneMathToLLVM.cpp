@@ -9,9 +9,7 @@
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
-#include "mlir/Conversion/ArithCommon/AttrToLLVMConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -370,17 +368,6 @@ static Value lowerPolynomial(LaneBuilder &b, Exp2Op op) {
 // All operations
 //===----------------------------------------------------------------------===//
 
-/// Lowers an operation to the one of LLVM that computes the same.
-template <typename To, typename From>
-static Value lowerDirectly(LaneBuilder &b, From op) {
-  if (!isLaneFloat(op.getType()))
-    return {};
-  auto lowered = To::create(b, op->getResultTypes(), op->getOperands());
-  lowered.setFastmathFlags(
-      arith::convertArithFastMathFlagsToLLVM(op.getFastmath()));
-  return lowered;
-}
-
 /// Lowers an operation on integers to LLVM's, whose result need not be poison
 /// for any operand. Indices are converted by upstream's patterns.
 template <typename To> static Value lowerBits(LaneBuilder &b, Operation *op) {
@@ -394,10 +381,37 @@ template <typename To> static Value lowerBits(LaneBuilder &b, Operation *op) {
     return To::create(b, x.getType(), x, /*isPoison=*/false);
 }
 
+/// Returns what builds a function of the special function unit, or null.
+static Value (*findFunction(Operation *op))(LaneBuilder &, Value) {
+  return llvm::TypeSwitch<Operation *, Value (*)(LaneBuilder &, Value)>(op)
+      .Case([](math::Exp2Op) { return buildExp2; })
+      .Case([](math::ExpOp) { return buildExp; })
+      .Case([](math::Log2Op) { return callEach<kLog2>; })
+      .Case([](math::LogOp) { return buildLog; })
+      .Case([](math::TanhOp) { return buildTanh; })
+      .Case([](math::SqrtOp) { return callEach<kSqrt>; })
+      .Case([](math::RsqrtOp) { return callEach<kRsqrt>; })
+      .Case([](math::SinOp) { return buildSine<kSin>; })
+      .Case([](math::CosOp) { return buildSine<kCos>; })
+      .Default(nullptr);
+}
+
+static Value lowerFloat(LaneBuilder &b, Operation *op) {
+  if (op->getNumResults() != 1 || !isLaneFloat(op->getResult(0).getType()))
+    return {};
+  return lowerToSame<SameInLLVM<math::FmaOp, LLVM::FMAOp>,
+                     SameInLLVM<math::AbsFOp, LLVM::FAbsOp>,
+                     SameInLLVM<math::FloorOp, LLVM::FFloorOp>,
+                     SameInLLVM<math::CeilOp, LLVM::FCeilOp>,
+                     SameInLLVM<math::TruncOp, LLVM::FTruncOp>,
+                     SameInLLVM<math::RoundEvenOp, LLVM::RoundEvenOp>,
+                     SameInLLVM<math::CopySignOp, LLVM::CopySignOp>>(b, op);
+}
+
 Value fa4::tile::lowerLaneMath(LaneBuilder &b, Operation *op) {
+  if (auto build = findFunction(op))
+    return lowerFunction(b, op, build);
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](math::Exp2Op op) { return lowerFunction(b, op, buildExp2); })
-      .Case([&](math::FmaOp op) { return lowerDirectly<LLVM::FMAOp>(b, op); })
       .Case([&](arith::SelectOp op) {
         Value shifted = lowerFullShift(b, op);
         return shifted ? shifted : lowerBitSelect(b, op);
@@ -405,22 +419,6 @@ Value fa4::tile::lowerLaneMath(LaneBuilder &b, Operation *op) {
       .Case([&](arith::DivFOp op) { return lowerDivide(b, op); })
       .Case([&](arith::TruncFOp op) { return lowerRounding(b, op); })
       .Case([&](Exp2Op op) { return lowerPolynomial(b, op); })
-      .Case([&](math::ExpOp op) { return lowerFunction(b, op, buildExp); })
-      .Case([&](math::Log2Op op) {
-        return lowerFunction(b, op, callEach<kLog2>);
-      })
-      .Case([&](math::LogOp op) { return lowerFunction(b, op, buildLog); })
-      .Case([&](math::TanhOp op) { return lowerFunction(b, op, buildTanh); })
-      .Case([&](math::SqrtOp op) {
-        return lowerFunction(b, op, callEach<kSqrt>);
-      })
-      .Case([&](math::RsqrtOp op) {
-        return lowerFunction(b, op, callEach<kRsqrt>);
-      })
-      .Case(
-          [&](math::SinOp op) { return lowerFunction(b, op, buildSine<kSin>); })
-      .Case(
-          [&](math::CosOp op) { return lowerFunction(b, op, buildSine<kCos>); })
       .Case([&](math::AbsIOp op) { return lowerBits<LLVM::AbsOp>(b, op); })
       .Case([&](math::CtPopOp op) { return lowerBits<LLVM::CtPopOp>(b, op); })
       .Case([&](math::CountLeadingZerosOp op) {
@@ -429,22 +427,7 @@ Value fa4::tile::lowerLaneMath(LaneBuilder &b, Operation *op) {
       .Case([&](math::CountTrailingZerosOp op) {
         return lowerBits<LLVM::CountTrailingZerosOp>(b, op);
       })
-      .Case([&](math::AbsFOp op) { return lowerDirectly<LLVM::FAbsOp>(b, op); })
-      .Case([&](math::FloorOp op) {
-        return lowerDirectly<LLVM::FFloorOp>(b, op);
-      })
-      .Case(
-          [&](math::CeilOp op) { return lowerDirectly<LLVM::FCeilOp>(b, op); })
-      .Case([&](math::TruncOp op) {
-        return lowerDirectly<LLVM::FTruncOp>(b, op);
-      })
-      .Case([&](math::RoundEvenOp op) {
-        return lowerDirectly<LLVM::RoundEvenOp>(b, op);
-      })
-      .Case([&](math::CopySignOp op) {
-        return lowerDirectly<LLVM::CopySignOp>(b, op);
-      })
-      .Default(Value());
+      .Default([&](Operation *op) { return lowerFloat(b, op); });
 }
 
 /// Returns true if `lane-math-to-llvm` must not leave the operation.
@@ -468,10 +451,9 @@ bool fa4::tile::isLaneMath(Operation *op) {
   if (auto truncate = dyn_cast<arith::TruncFOp>(op))
     return roundsAsLLVM(truncate) || findConversion(truncate);
   return !isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
-         isa<math::Exp2Op, math::ExpOp, math::Log2Op, math::LogOp, math::TanhOp,
-             math::SqrtOp, math::RsqrtOp, math::FmaOp, math::AbsFOp,
-             math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp,
-             math::CopySignOp, math::SinOp, math::CosOp, math::AbsIOp,
+         findFunction(op) ||
+         isa<math::FmaOp, math::AbsFOp, math::FloorOp, math::CeilOp,
+             math::TruncOp, math::RoundEvenOp, math::CopySignOp, math::AbsIOp,
              math::CtPopOp, math::CountLeadingZerosOp,
              math::CountTrailingZerosOp>(op);
 }

@@ -8,7 +8,6 @@
 
 #include "LaneOps.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
-#include "mlir/Conversion/ArithCommon/AttrToLLVMConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Iterators.h"
@@ -32,25 +31,22 @@ static bool isLaneType(Type type) {
 // arith
 //===----------------------------------------------------------------------===//
 
-template <typename To, typename From>
-static Value lowerInteger(LaneBuilder &b, From op) {
-  return To::create(b, op->getResultTypes(), op->getOperands());
-}
-
-template <typename To, typename From>
-static Value lowerOverflowing(LaneBuilder &b, From op) {
-  auto lowered = To::create(b, op->getResultTypes(), op->getOperands());
-  lowered.setOverflowFlags(
-      arith::convertArithOverflowFlagsToLLVM(op.getOverflowFlags()));
-  return lowered;
-}
-
-template <typename To, typename From>
-static Value lowerFloat(LaneBuilder &b, From op) {
-  auto lowered = To::create(b, op->getResultTypes(), op->getOperands());
-  lowered.setFastmathFlags(
-      arith::convertArithFastMathFlagsToLLVM(op.getFastmath()));
-  return lowered;
+static Value lowerArithmetic(LaneBuilder &b, Operation *op) {
+  return lowerToSame<SameInLLVM<arith::MaximumFOp, LLVM::MaximumOp>,
+                     SameInLLVM<arith::MinimumFOp, LLVM::MinimumOp>,
+                     SameInLLVM<arith::AddFOp, LLVM::FAddOp>,
+                     SameInLLVM<arith::SubFOp, LLVM::FSubOp>,
+                     SameInLLVM<arith::MulFOp, LLVM::FMulOp>,
+                     SameInLLVM<arith::NegFOp, LLVM::FNegOp>,
+                     SameInLLVM<arith::AddIOp, LLVM::AddOp>,
+                     SameInLLVM<arith::SubIOp, LLVM::SubOp>,
+                     SameInLLVM<arith::MulIOp, LLVM::MulOp>,
+                     SameInLLVM<arith::ShLIOp, LLVM::ShlOp>,
+                     SameInLLVM<arith::ShRUIOp, LLVM::LShrOp>,
+                     SameInLLVM<arith::AndIOp, LLVM::AndOp>,
+                     SameInLLVM<arith::OrIOp, LLVM::OrOp>,
+                     SameInLLVM<arith::XOrIOp, LLVM::XOrOp>,
+                     SameInLLVM<arith::SelectOp, LLVM::SelectOp>>(b, op);
 }
 
 static Value lowerCompare(LaneBuilder &b, arith::CmpIOp op) {
@@ -134,39 +130,9 @@ static Value lower(LaneBuilder &b, Operation *op) {
       .Case([&](vector::BitCastOp op) {
         return LLVM::BitcastOp::create(b, op.getType(), op.getSource());
       })
-      .Case([&](arith::MaximumFOp op) {
-        return lowerFloat<LLVM::MaximumOp>(b, op);
-      })
-      .Case([&](arith::MinimumFOp op) {
-        return lowerFloat<LLVM::MinimumOp>(b, op);
-      })
       .Case([&](arith::TruncFOp op) { return lowerTruncation(b, op); })
-      .Case([&](arith::AddFOp op) { return lowerFloat<LLVM::FAddOp>(b, op); })
-      .Case([&](arith::SubFOp op) { return lowerFloat<LLVM::FSubOp>(b, op); })
-      .Case([&](arith::MulFOp op) { return lowerFloat<LLVM::FMulOp>(b, op); })
-      .Case([&](arith::NegFOp op) { return lowerFloat<LLVM::FNegOp>(b, op); })
-      .Case([&](arith::AddIOp op) {
-        return lowerOverflowing<LLVM::AddOp>(b, op);
-      })
-      .Case([&](arith::SubIOp op) {
-        return lowerOverflowing<LLVM::SubOp>(b, op);
-      })
-      .Case([&](arith::MulIOp op) {
-        return lowerOverflowing<LLVM::MulOp>(b, op);
-      })
-      .Case([&](arith::ShLIOp op) {
-        return lowerOverflowing<LLVM::ShlOp>(b, op);
-      })
-      .Case(
-          [&](arith::ShRUIOp op) { return lowerInteger<LLVM::LShrOp>(b, op); })
-      .Case([&](arith::AndIOp op) { return lowerInteger<LLVM::AndOp>(b, op); })
-      .Case([&](arith::OrIOp op) { return lowerInteger<LLVM::OrOp>(b, op); })
-      .Case([&](arith::XOrIOp op) { return lowerInteger<LLVM::XOrOp>(b, op); })
-      .Case([&](arith::SelectOp op) {
-        return lowerInteger<LLVM::SelectOp>(b, op);
-      })
       .Case([&](arith::CmpIOp op) { return lowerCompare(b, op); })
-      .Default(Value());
+      .Default([&](Operation *op) { return lowerArithmetic(b, op); });
 }
 
 void fa4::tile::lowerLaneOps(LLVM::LLVMFuncOp function) {

@@ -10,6 +10,8 @@
 #ifndef FA4_CONVERSION_LANEMATHTOLLVM_LANEMATHTOLLVM_H
 #define FA4_CONVERSION_LANEMATHTOLLVM_LANEMATHTOLLVM_H
 
+#include "mlir/Conversion/ArithCommon/AttrToLLVMConverter.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/DenseMap.h"
@@ -61,6 +63,36 @@ private:
 /// Upstream's patterns for `math` should not be used after it: the NVPTX back
 /// end has no code for many of these functions.
 mlir::Value lowerLaneMath(LaneBuilder &builder, mlir::Operation *op);
+
+/// An operation of `arith` or `math`, and the one of LLVM that computes the
+/// same.
+template <typename FromOp, typename ToOp> struct SameInLLVM {
+  /// Returns the lowered value with the flags of `op`, or null if `op` is
+  /// another operation.
+  static mlir::Value lower(LaneBuilder &b, mlir::Operation *op) {
+    auto from = mlir::dyn_cast<FromOp>(op);
+    if (!from)
+      return {};
+    auto to = ToOp::create(b, op->getResultTypes(), op->getOperands());
+    if constexpr (FromOp::template hasTrait<
+                      mlir::arith::ArithFastMathInterface::Trait>())
+      to.setFastmathFlags(
+          mlir::arith::convertArithFastMathFlagsToLLVM(from.getFastmath()));
+    if constexpr (FromOp::template hasTrait<
+                      mlir::arith::ArithIntegerOverflowFlagsInterface::Trait>())
+      to.setOverflowFlags(mlir::arith::convertArithOverflowFlagsToLLVM(
+          from.getOverflowFlags()));
+    return to;
+  }
+};
+
+/// Lowers `op` by the one of `Pairs` (SameInLLVM) that begins with it, if any.
+template <typename... Pairs>
+mlir::Value lowerToSame(LaneBuilder &b, mlir::Operation *op) {
+  mlir::Value result;
+  (void)((result = Pairs::lower(b, op)) || ...);
+  return result;
+}
 
 /// Returns true if an elementwise operation of `arith` or `math` can be lowered
 /// for lanes, by `lowerLaneMath` or (for `arith`) by upstream's patterns.

@@ -17,27 +17,29 @@ using namespace llvm;
 
 namespace fa4::tile {
 
+static constexpr double PipeWork::*kParts[] = {
+    &PipeWork::mufu,          &PipeWork::fma,   &PipeWork::alu,
+    &PipeWork::conversions,   &PipeWork::other, &PipeWork::tmemLoadBytes,
+    &PipeWork::tmemStoreBytes};
+
 PipeWork &PipeWork::operator+=(const PipeWork &rhs) {
-  mufu += rhs.mufu;
-  fma += rhs.fma;
-  alu += rhs.alu;
-  conversions += rhs.conversions;
-  other += rhs.other;
-  tmemLoadBytes += rhs.tmemLoadBytes;
-  tmemStoreBytes += rhs.tmemStoreBytes;
+  for (auto part : kParts)
+    this->*part += rhs.*part;
   return *this;
 }
 
 PipeWork PipeWork::scaled(double factor) const {
-  PipeWork result;
-  result.mufu = mufu * factor;
-  result.fma = fma * factor;
-  result.alu = alu * factor;
-  result.conversions = conversions * factor;
-  result.other = other * factor;
-  result.tmemLoadBytes = tmemLoadBytes * factor;
-  result.tmemStoreBytes = tmemStoreBytes * factor;
+  PipeWork result = *this;
+  for (auto part : kParts)
+    result.*part *= factor;
   return result;
+}
+
+double PipeWork::total() const {
+  double sum = 0;
+  for (auto part : kParts)
+    sum += this->*part;
+  return sum;
 }
 
 PipeWork emulatedPairCost(unsigned degree) {

@@ -29,9 +29,12 @@ static bool isMatrix(Type type) {
   return vector && vector.getRank() == 2;
 }
 
-/// Returns the number of elements of a tile that one thread holds.
-static double columnsOf(Type type) {
-  return isMatrix(type) ? cast<VectorType>(type).getDimSize(1) : 1;
+/// Returns the number of elements that one thread holds of a tile of `kernel`.
+static double elementsOf(Type type, KernelOp kernel) {
+  if (!isMatrix(type))
+    return 1;
+  auto matrix = cast<VectorType>(type);
+  return getMatrixLayout(kernel, matrix).getNumElements(matrix.getDimSize(1));
 }
 
 static bool isTensorMemory(Value channel) {
@@ -39,15 +42,17 @@ static bool isTensorMemory(Value channel) {
   return op && op.getSpace() == MemorySpace::tmem;
 }
 
-/// Returns the bytes of one row of a tile.
-static double rowBytes(Type type) {
-  return columnsOf(type) * cast<VectorType>(type).getElementTypeBitWidth() / 8;
+/// Returns the bytes that one thread holds of a tile.
+static double bytesOf(Type type, KernelOp kernel) {
+  return elementsOf(type, kernel) *
+         cast<VectorType>(type).getElementTypeBitWidth() / 8;
 }
 
 static PipeWork reductionWork(vector::MultiDimReductionOp op,
                               const TargetDescription &target) {
   PipeWork work;
-  double columns = columnsOf(op.getSource().getType());
+  double columns =
+      elementsOf(op.getSource().getType(), op->getParentOfType<KernelOp>());
   using Kind = vector::CombiningKind;
   if (op.getKind() == Kind::ADD || op.getKind() == Kind::MUL)
     work.fma = columns;
@@ -56,12 +61,13 @@ static PipeWork reductionWork(vector::MultiDimReductionOp op,
   return work;
 }
 
-/// Returns the work of one operation without regions on one row. Scalars are
+/// Returns the work of one operation without regions in one thread. Scalars are
 /// computed once for each warp or less and do not count.
 static PipeWork operationWork(Operation *op, const TargetDescription &target) {
   PipeWork work;
   bool tile = llvm::any_of(op->getResultTypes(), llvm::IsaPred<VectorType>);
-  double columns = tile ? columnsOf(op->getResult(0).getType()) : 0;
+  auto kernel = op->getParentOfType<KernelOp>();
+  double columns = tile ? elementsOf(op->getResult(0).getType(), kernel) : 0;
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](vector::MultiDimReductionOp op) {
         work = reductionWork(op, target);
@@ -71,13 +77,13 @@ static PipeWork operationWork(Operation *op, const TargetDescription &target) {
         if (op.getValue() && isTensorMemory(op.getChannel()) &&
             !op.getValue().use_empty() &&
             !llvm::all_of(op.getValue().getUsers(), llvm::IsaPred<RescaleOp>))
-          work.tmemLoadBytes = rowBytes(op.getValue().getType());
+          work.tmemLoadBytes = bytesOf(op.getValue().getType(), kernel);
       })
       .Case([&](CommitOp op) {
         work.other = kChannelInstructions;
         if (op.getValue() && isTensorMemory(op.getChannel()) &&
             !op.getValue().getDefiningOp<RescaleOp>())
-          work.tmemStoreBytes = rowBytes(op.getValue().getType());
+          work.tmemStoreBytes = bytesOf(op.getValue().getType(), kernel);
       })
       .Case<AcquireOp, ReleaseOp>(
           [&](auto) { work.other = kChannelInstructions; })
@@ -108,11 +114,6 @@ static PipeWork operationWork(Operation *op, const TargetDescription &target) {
   return work;
 }
 
-static double total(const PipeWork &work) {
-  return work.mufu + work.fma + work.alu + work.conversions + work.other +
-         work.tmemLoadBytes + work.tmemStoreBytes;
-}
-
 /// Calls `add` with the work of each operation of a block and of its regions.
 static void
 forWork(Block &block, const TargetDescription &target,
@@ -128,7 +129,7 @@ forWork(Block &block, const TargetDescription &target,
     if (auto branch = dyn_cast<scf::IfOp>(op)) {
       PipeWork then = sum(branch.getThenRegion()),
                otherwise = sum(branch.getElseRegion());
-      add(&op, total(then) < total(otherwise) ? then : otherwise);
+      add(&op, then.total() < otherwise.total() ? then : otherwise);
     } else if (op.getNumRegions() == 0) {
       add(&op, operationWork(&op, target));
     } else {
@@ -282,8 +283,9 @@ findRecurrence(Operation *exp, RoleOp role, ArrayRef<MmaOp> mmas,
     (i == 0 ? recurrence.consumerLead : recurrence.consumerRest) +=
         countMmaCycles(mma, target);
   if (consumers.size() > 1)
-    recurrence.leadFragments =
-        columnsOf(results.front().getTileType()) / kExpFragmentColumns;
+    recurrence.leadFragments = elementsOf(results.front().getTileType(),
+                                          role->getParentOfType<KernelOp>()) /
+                               kExpFragmentColumns;
   recurrence.isAhead = isIterationAhead(made, consumers.front());
   recurrence.latency = target.latency.mmaShared +
                        target.latency.mbarrierRoundTrip +

@@ -56,11 +56,6 @@ struct CarriedMax {
 };
 } // namespace
 
-static bool isNegativeInfinity(Value value) {
-  std::optional<APFloat> splat = getSplat(value);
-  return splat && splat->isInfinity() && splat->isNegative();
-}
-
 /// Returns true if `value` is the maximum of `carried` and something else.
 static bool joinsMax(Value value, Value carried) {
   Operation *op = value.getDefiningOp();
@@ -92,7 +87,7 @@ static bool matchFinite(Value value, CarriedMax &max) {
       bound->isFinite())
     max.leastMax = bound->convertToFloat();
   else if (compare.getPredicate() != arith::CmpFPredicate::OEQ ||
-           !isNegativeInfinity(compare.getRhs()))
+           !matchPattern(compare.getRhs(), m_NegInfFloat()))
     return false;
   max.finite = select;
   max.isEmpty = compare;
@@ -144,7 +139,7 @@ static std::optional<CarriedMax> matchCarriedMax(scf::ForOp loop, unsigned i) {
   max.next = loop.getYieldedValues()[i];
   auto type = dyn_cast<VectorType>(max.carried.getType());
   if (!type || type.getRank() != 1 || !type.getElementType().isF32() ||
-      !isNegativeInfinity(loop.getInitArgs()[i]) ||
+      !matchPattern(loop.getInitArgs()[i], m_NegInfFloat()) ||
       !joinsMax(max.next, max.carried))
     return std::nullopt;
   for (Operation *user : max.carried.getUsers()) {
@@ -297,10 +292,11 @@ static LogicalResult checkThreshold(Operation *op, double threshold,
   if (threshold >= 0 && threshold <= limit.limit)
     return success();
   return op->emitError()
-         << "tile-lazy-rescale: the threshold must be from 0 to "
-         << llvm::formatv("{0}", llvm::format("%g", limit.limit)).str() << ", "
-         << limit.reason << "; got "
-         << llvm::formatv("{0}", llvm::format("%g", threshold)).str();
+         << llvm::formatv("tile-lazy-rescale: the threshold must be from 0 to "
+                          "{0}, {1}; got {2}",
+                          llvm::format("%g", limit.limit), limit.reason,
+                          llvm::format("%g", threshold))
+                .str();
 }
 
 //===----------------------------------------------------------------------===//
@@ -335,13 +331,11 @@ static void keepMax(CarriedMax max, double threshold) {
                                      splat(max, threshold));
   Value next = arith::SelectOp::create(b, keep, max.carried, max.next);
   ours.insert(next.getDefiningOp());
-  Value newFinite = next;
   if (max.finite) {
-    newFinite = arith::SelectOp::create(b, keep, max.carried, finite);
+    Value newFinite = arith::SelectOp::create(b, keep, max.carried, finite);
     ours.insert(newFinite.getDefiningOp());
-  }
-  if (max.finite)
     finite.replaceAllUsesExcept(newFinite, ours);
+  }
   Value previous = max.next;
   previous.replaceAllUsesExcept(next, ours);
 }

@@ -75,11 +75,11 @@ private:
 LogicalResult TileSplitExp::checkOptions() {
   // This also refuses NaN, for which all comparisons are false.
   if (fraction != -1 && !(fraction >= 0 && fraction <= 1))
-    return getOperation()->emitError("tile-split-exp: the fraction must be "
-                                     "from 0 to 0.75 (in rows of "
-                                     "128 columns), or -1 for "
-                                     "one that is computed; got ")
-           << llvm::formatv("{0}", llvm::format("%g", fraction.getValue()))
+    return getOperation()->emitError()
+           << llvm::formatv("tile-split-exp: the fraction must be from 0 to "
+                            "0.75 (in rows of 128 columns), or -1 for one that "
+                            "is computed; got {0}",
+                            llvm::format("%g", fraction.getValue()))
                   .str();
   constexpr int64_t most = kExpFragmentColumns / 2;
   if (pairsPerFragment < -1 || pairsPerFragment > most)
@@ -124,11 +124,13 @@ FailureOr<Exp2Op> TileSplitExp::planOne(math::Exp2Op op, unsigned tiles,
   work.degree = degree;
   double share = 2.0 * emulatablePairs(work) / work.columns;
   if (fraction > share)
-    return op.emitError("tile-split-exp: the fraction must be from 0 to ")
-           << llvm::formatv("{0}", llvm::format("%g", share)).str()
-           << " in rows of " << work.columns << " columns, of which the last "
-           << kExpFragmentColumns << " stay on the special function unit; got "
-           << llvm::formatv("{0}", llvm::format("%g", fraction.getValue()))
+    return op.emitError()
+           << llvm::formatv(
+                  "tile-split-exp: the fraction must be from 0 to {0} in rows "
+                  "of {1} columns, of which the last {2} stay on the special "
+                  "function unit; got {3}",
+                  llvm::format("%g", share), work.columns, kExpFragmentColumns,
+                  llvm::format("%g", fraction.getValue()))
                   .str();
   llvm::Expected<ExpSplit> split =
       computeExpSplit(target, work, requestedPairs(work));

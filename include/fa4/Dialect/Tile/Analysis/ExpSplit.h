@@ -81,6 +81,8 @@ struct PipeWork {
   PipeWork &operator+=(const PipeWork &rhs);
   /// Returns this work `factor` times.
   PipeWork scaled(double factor) const;
+  /// Returns the sum of all numbers, to compare two works roughly.
+  double total() const;
 };
 
 /// The dependence cycle of one tile: the exponentials, the MMA that consumes
