@@ -39,8 +39,10 @@ static LogicalResult describeTile(Buffer &buffer) {
   buffer.elementBytes = bits / 8;
   buffer.rows = type.getDimSize(0);
   buffer.columns = type.getRank() == 2 ? type.getDimSize(1) : 1;
-  buffer.lanesPerRow = getMatrixLayout(buffer.channel).getThreadsPerRow();
-  if (buffer.lanesPerRow != 1 && buffer.channel.getExchange())
+  buffer.valueLayout = &getMatrixLayout(buffer.channel);
+  // Columns have their places by the half of the row in which they are.
+  if (buffer.channel.getExchange() &&
+      !buffer.valueLayout->hasElementsByColumn(buffer.channel.getContext()))
     return buffer.channel.emitOpError("exchanges a tile of ")
            << buffer.channel.getTileType().getDimSize(0)
            << " rows, of which each lane has half a row: not supported";

@@ -29,9 +29,8 @@ namespace fa4::tile {
 struct Buffer {
   ChannelOp channel;
   bool tensorMemory = false;
-  /// The number of lanes that share a row (ValueLayout::getThreadsPerRow): 1,
-  /// or a power of two.
-  int64_t lanesPerRow = 1;
+  /// How lanes hold a tile; null for a channel of scalars.
+  const ValueLayout *valueLayout = nullptr;
   int64_t stages = 1;
   /// The offset of stage 0: bytes from the start of dynamic shared memory, or
   /// columns.
@@ -62,7 +61,7 @@ struct Buffer {
   int64_t boxes() const { return span ? columns * elementBytes / span : 1; }
   int64_t boxBytes() const { return rows * span; }
   /// Returns the number of lanes among which a tile is spread.
-  int64_t lanes() const { return lanesPerRow * rows; }
+  int64_t lanes() const { return valueLayout->getThreadsPerRow() * rows; }
   /// Returns the bytes from the start of a stage to an element, before the
   /// swizzle.
   int64_t elementOffset(int64_t row, int64_t column) const {

@@ -199,6 +199,26 @@ LogicalResult RoleLowering::checkChunks(Operation *op, const Buffer &buffer,
   return success();
 }
 
+/// Builds an expression of a layout for a thread. Divisors are powers of two.
+static Value expand(OpBuilder &b, Location loc, AffineExpr expr, Value thread) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, loc, b.getI32Type(), value);
+  };
+  if (isa<AffineDimExpr>(expr))
+    return thread;
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value lhs = expand(b, loc, binary.getLHS(), thread);
+  if (expr.getKind() == AffineExprKind::Add)
+    return arith::AddIOp::create(b, loc, lhs,
+                                 expand(b, loc, binary.getRHS(), thread));
+  int64_t rhs = cast<AffineConstantExpr>(binary.getRHS()).getValue();
+  if (expr.getKind() == AffineExprKind::Mul)
+    return arith::MulIOp::create(b, loc, lhs, constant(rhs));
+  if (expr.getKind() == AffineExprKind::Mod)
+    return arith::AndIOp::create(b, loc, lhs, constant(rhs - 1));
+  return arith::ShRUIOp::create(b, loc, lhs, constant(llvm::Log2_64(rhs)));
+}
+
 /// Returns a pointer to 16 bytes of the thread's row in a swizzled matrix.
 Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
                                  int64_t column) {
@@ -210,13 +230,16 @@ Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
     box = exchangedBox(buffer, column);
     bytes = column % buffer.columns * buffer.elementBytes;
   }
-  Value matrixRow = row(), half;
-  if (buffer.lanesPerRow != 1) {
-    half = arith::ShRUIOp::create(builder, loc, matrixRow,
-                                  constant(llvm::Log2_64(buffer.rows)));
-    matrixRow = arith::AndIOp::create(builder, loc, matrixRow,
-                                      constant(buffer.rows - 1));
-  }
+  // The thread's origin is a whole number of boxes from column 0 (see
+  // getSwizzleSpan).
+  AffineMap origin =
+      buffer.valueLayout->getOrigin(builder.getContext(), buffer.columns);
+  AffineExpr firstBox =
+      origin.getResult(1).floorDiv(buffer.span / buffer.elementBytes);
+  Value thread = row(), boxOfThread;
+  if (!isa<AffineConstantExpr>(firstBox))
+    boxOfThread = expand(builder, loc, firstBox, thread);
+  Value matrixRow = expand(builder, loc, origin.getResult(0), thread);
   // The start of a stage is a multiple of 8 spans, so the swizzle only depends
   // on the row: bits 4.. of the address ^= bits 7.. of it, inside of the span.
   Value start =
@@ -227,13 +250,11 @@ Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
   Value swizzled = arith::OrIOp::create(builder, loc, start, pattern);
   Value chunk = arith::XOrIOp::create(builder, loc, swizzled,
                                       constant(bytes % buffer.span));
-  // Halves of rows are whole boxes (see getSwizzleSpan).
-  if (half)
+  if (boxOfThread)
     chunk = arith::AddIOp::create(
         builder, loc, chunk,
-        arith::MulIOp::create(
-            builder, loc, half,
-            constant(buffer.boxes() / buffer.lanesPerRow * buffer.boxBytes())));
+        arith::MulIOp::create(builder, loc, boxOfThread,
+                              constant(buffer.boxBytes())));
   if (stage)
     chunk = arith::AddIOp::create(
         builder, loc, chunk,

@@ -102,7 +102,7 @@ LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
     if (operand.handle.row != 0)
       return op.emitOpError("has an A in tensor memory that begins at row ")
              << operand.handle.row << " of a tile; it must begin at row 0";
-    if (buffer.lanesPerRow != 1)
+    if (!buffer.valueLayout->isMmaOperand())
       return op.emitOpError("has an A of ")
              << buffer.rows
              << " rows in tensor memory, where lanes have half a row each; "

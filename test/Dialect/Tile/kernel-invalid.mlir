@@ -145,7 +145,7 @@ tile.kernel @extent() attributes {chip = "sm_100a", grid = [#tile.extent<"1" by 
 tile.kernel @column() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" smem stages(1) : <vector<128x64xf32>>
   tile.role @r kind(vector) {
-    // expected-error @+1 {{at column 9223372036854775807 of a row}}
+    // expected-error @+1 {{accesses 'vector<2xf32>' at column 9223372036854775807; a lane has 64 columns of a row of 'vector<128x64xf32>'}}
     %v = tile.read %c[9223372036854775807] : <vector<128x64xf32>> -> vector<2xf32>
   }
 }
@@ -156,7 +156,7 @@ tile.kernel @column() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} 
 tile.kernel @folded_column() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" smem stages(1) : <vector<64x64xf32>>
   tile.role @r kind(vector) {
-    // expected-error @+1 {{accesses 'vector<2xf32>' at column 32 of half a row of 'vector<64x64xf32>'}}
+    // expected-error @+1 {{accesses 'vector<2xf32>' at column 32; a lane has 32 columns of a row of 'vector<64x64xf32>'}}
     %v = tile.read %c[32] : <vector<64x64xf32>> -> vector<2xf32>
   }
 }

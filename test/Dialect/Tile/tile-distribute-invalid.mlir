@@ -150,7 +150,7 @@ tile.kernel @columns_of_folded() attributes {chip = "sm_100a", cluster = #tile.c
   tile.role @r kind(vector) {
     %row = tile.wait %r : <vector<128xf32>> -> vector<128xf32>
     %v = tile.wait %c : <vector<64x128xf32>> -> vector<64x128xf32>
-    // expected-error @below {{gives all rows the same columns, but a thread holds one half of a row, which of the two is known only when it runs}}
+    // expected-error @below {{gives all rows the same columns, but which columns of a row a thread holds is known only when it runs}}
     %same = vector.broadcast %row : vector<128xf32> to vector<64x128xf32>
     %sum = arith.addf %v, %same : vector<64x128xf32>
     tile.commit %o, %sum : <vector<64x128xf32>>, vector<64x128xf32>
@@ -164,7 +164,7 @@ tile.kernel @slice_of_folded() attributes {chip = "sm_100a", cluster = #tile.clu
   %o = tile.channel "o" smem stages(1) : <vector<64x64xf32>>
   tile.role @r kind(vector) {
     %v = tile.wait %c : <vector<64x128xf32>> -> vector<64x128xf32>
-    // expected-error @below {{takes some of the columns, but each thread holds one half of a row}}
+    // expected-error @below {{takes some of the columns, of which each thread of a row would need an equal part; a piece has 128 columns at least}}
     %s = vector.extract_strided_slice %v {offsets = [0, 0], sizes = [64, 64], strides = [1, 1]} : vector<64x128xf32> to vector<64x64xf32>
     tile.commit %o, %s : <vector<64x64xf32>>, vector<64x64xf32>
   }
@@ -186,15 +186,57 @@ tile.kernel @shape_of_folded() attributes {chip = "sm_100a", cluster = #tile.clu
 
 // -----
 
+// Threads t and t + 64 have half of row t each, in different warps.
 tile.kernel @reduce_folded() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
   %c = tile.channel "c" tmem stages(1) : <vector<64x128xf32>>
   %o = tile.channel "o" smem stages(1) : <vector<64xf32>>
   tile.role @r kind(vector) {
     %z = arith.constant dense<0.0> : vector<64xf32>
     %v = tile.wait %c : <vector<64x128xf32>> -> vector<64x128xf32>
-    // expected-error @below {{has 64 rows in a role whose threads hold 128}}
+    // expected-error @below {{reduces rows of which 2 threads hold a part each; only rows that one thread holds as a whole can be reduced}}
     %s = vector.multi_reduction <add>, %v, %z [1] : vector<64x128xf32> to vector<64xf32>
     tile.commit %o, %s : <vector<64xf32>>, vector<64xf32>
+  }
+}
+
+// -----
+
+// Nobody says which of the two threads with a row's value writes it.
+tile.kernel @row_values_of_folded() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
+  %o = tile.channel "o" smem stages(1) : <vector<64xf32>>
+  tile.role @r kind(vector) {
+    %k = arith.constant dense<1.0> : vector<64xf32>
+    // expected-error @below {{accesses a value for each of 64 rows, but the threads of the role do not own a row each}}
+    tile.commit %o, %k : <vector<64xf32>>, vector<64xf32>
+  }
+}
+
+// -----
+
+tile.kernel @waits_for_row_values_of_folded() attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<64x128xf32>>
+  %r = tile.channel "r" smem stages(1) : <vector<64xf32>>
+  %o = tile.channel "o" smem stages(1) : <vector<64x128xf32>>
+  tile.role @r kind(vector) {
+    // expected-error @below {{accesses a value for each of 64 rows, but the threads of the role do not own a row each}}
+    %f = tile.wait %r : <vector<64xf32>> -> vector<64xf32>
+    %v = tile.wait %c : <vector<64x128xf32>> -> vector<64x128xf32>
+    %fc = vector.shape_cast %f : vector<64xf32> to vector<64x1xf32>
+    %fb = vector.broadcast %fc : vector<64x1xf32> to vector<64x128xf32>
+    %p = arith.mulf %v, %fb : vector<64x128xf32>
+    tile.commit %o, %p : <vector<64x128xf32>>, vector<64x128xf32>
+  }
+}
+
+// -----
+
+// A constant is free to be of rows or of columns, but there are no 64 rows.
+tile.kernel @free_row_values() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %o = tile.channel "o" smem stages(1) : <vector<64xf32>>
+  tile.role @r kind(vector) {
+    %k = arith.constant dense<1.0> : vector<64xf32>
+    // expected-error @below {{accesses a value for each of 64 rows, but the threads of the role do not own a row each}}
+    tile.commit %o, %k : <vector<64xf32>>, vector<64xf32>
   }
 }
 

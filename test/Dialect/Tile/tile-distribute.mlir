@@ -400,3 +400,29 @@ tile.kernel @folded() attributes {chip = "sm_100a", cluster = #tile.cluster<size
     tile.commit %p, %flat : <vector<64x32xf32>>, vector<64x32xf32>
   }
 }
+
+// -----
+
+// The number of a thread's row follows from the layout of that many rows: threads
+// t and t + 64 have parts of row t, so both load and compute what is row t's.
+// CHECK-LABEL: tile.kernel @rows_of_folded
+tile.kernel @rows_of_folded(%factors: memref<?xf32> {tile.name = "factors", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"1">]} {
+  %c = tile.channel "c" tmem stages(1) : <vector<64x128xf32>>
+  %o = tile.channel "o" smem stages(1) : <vector<64x128xf32>>
+  tile.role @lanes kind(vector) {
+    // CHECK: %[[THREAD:.*]] = tile.row : index
+    // CHECK: %[[REST:.*]] = arith.remsi %[[THREAD]], %c64
+    // CHECK: %[[ROW:.*]] = arith.select %{{.*}}, %{{.*}}, %[[REST]] : index
+    // CHECK: %[[AT:.*]] = arith.addi %{{.*}}, %[[ROW]] : index
+    // CHECK: %[[F:.*]] = tile.load_scalar %arg0[%[[AT]]] : memref<?xf32>
+    // CHECK: vector.broadcast %[[F]] : f32 to vector<64xf32>
+    %c0 = arith.constant 0 : index
+    %f = tile.load_rows %factors[%c0] dim 0 : memref<?xf32> -> vector<64xf32>
+    %column = vector.shape_cast %f : vector<64xf32> to vector<64x1xf32>
+    %over = vector.broadcast %column : vector<64x1xf32> to vector<64x128xf32>
+    %v = tile.wait %c : <vector<64x128xf32>> -> vector<64x128xf32>
+    %w = arith.mulf %v, %over : vector<64x128xf32>
+    tile.commit %o, %w : <vector<64x128xf32>>, vector<64x128xf32>
+  }
+}

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/LaneLayout.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -33,10 +34,10 @@ bool LaneLayouts::isFree(Value value) {
 }
 
 Type LaneLayouts::getPart(VectorType tile) const {
+  // A value that is free in any layout may have any number of elements.
   RoleOp holder = role;
-  const ValueLayout *layout =
-      tile.getRank() == 1 ? holder.getLayout() : holder.getLayout(tile);
-  return layout->getPart(tile);
+  const ValueLayout *layout = holder.getLayout(tile);
+  return (layout ? layout : holder.getLayout())->getPart(tile);
 }
 
 LaneLayout LaneLayouts::get(Value value) const {
@@ -64,7 +65,8 @@ struct LaneLayouts::Inference {
     if (known->second != layout)
       result = op->emitOpError("uses a tile both as one element a thread and "
                                "as a whole: it needs two lane layouts");
-    else if (isNew && layout == LaneLayout::Rows && size != layouts.rows)
+    else if (isNew && layout == LaneLayout::Rows &&
+             !layouts.role.getLayoutOfRows(size))
       result = op->emitOpError("has ")
                << size << " rows in a role whose threads hold " << layouts.rows;
   }
@@ -77,29 +79,24 @@ struct LaneLayouts::Inference {
   }
 
   void visit(Operation *op);
-  void visitFor(scf::ForOp op);
+  void visitRegions(Operation *op);
 };
 
-void LaneLayouts::Inference::visitFor(scf::ForOp op) {
-  for (auto [init, arg, yielded, result] :
-       llvm::zip(op.getInitArgs(), op.getRegionIterArgs(),
-                 op.getYieldedValues(), op.getResults())) {
-    same(op, init, arg);
-    same(op, arg, yielded);
-    same(op, arg, result);
-  }
+/// Visits a loop or a branch, which hand values on to their bodies' arguments
+/// and to their results.
+void LaneLayouts::Inference::visitRegions(Operation *op) {
+  auto visitNames = [&](Value value) {
+    for (Value name : getPreviousValues(value, FlowThrough::Regions))
+      same(op, name, value);
+  };
+  llvm::for_each(op->getResults(), visitNames);
+  for (Region &region : op->getRegions())
+    llvm::for_each(region.getArguments(), visitNames);
 }
 
 void LaneLayouts::Inference::visit(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
-      .Case([&](scf::ForOp op) { visitFor(op); })
-      .Case([&](scf::IfOp op) {
-        for (OpResult result : op.getResults()) {
-          unsigned i = result.getResultNumber();
-          same(op, result, op.thenYield().getOperand(i));
-          same(op, result, op.elseYield().getOperand(i));
-        }
-      })
+      .Case<scf::ForOp, scf::IfOp>([&](auto op) { visitRegions(op); })
       .Case([&](vector::BroadcastOp op) {
         if (rankOf(op.getResult()) == 2)
           require(op, op.getSource(), LaneLayout::Whole);
@@ -144,18 +141,14 @@ void LaneLayouts::Inference::visit(Operation *op) {
       });
 }
 
-/// Returns true if the threads can hold the matrix: it has the rows that they
-/// hold together, or one row for all of them. The halves of a folded matrix may
-/// be a dimension of their own.
+/// Returns true if the threads can hold the matrix: it has rows that they hold
+/// together, or one row for all of them.
 static bool isMatrixOf(RoleOp role, VectorType type) {
-  if (type.isScalable() || type.getRank() > 3)
+  if (type.isScalable())
     return false;
-  bool isOneRow = type.getRank() == 2 && type.getDimSize(0) == 1;
-  if (isOneRow || !role.getLayout(type))
-    return isOneRow;
-  bool isHalved = role.getLayout(type) != role.getLayout();
-  return type.getRank() == 2 ? !isHalved || type.getDimSize(1) % 2 == 0
-                             : isHalved && type.getDimSize(1) == 2;
+  const ValueLayout *layout = role.getLayout(type);
+  return layout ? layout->canHold(type)
+                : type.getRank() == 2 && type.getDimSize(0) == 1;
 }
 
 static LogicalResult verifyMatrices(RoleOp role, int64_t rows) {

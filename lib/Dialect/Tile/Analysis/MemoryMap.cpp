@@ -140,15 +140,22 @@ int64_t fa4::tile::getSwizzleSpan(VectorType tile) {
 
 int64_t fa4::tile::getSwizzleSpan(ChannelOp channel) {
   VectorType tile = channel.getTileType();
-  bool isHalved =
-      tile && !getMatrixLayout(channel).hasWholeRows() &&
+  if (!tile)
+    return 0;
+  if (channel.getExchange())
+    return widestSpan(rowBytes(tile) / 2);
+  VectorType stage = channel.getStageType();
+  if (stage.getRank() != 2)
+    return 0;
+  bool isOfLanes =
       llvm::any_of(channel.getChannel().getUsers(), [](Operation *user) {
         auto role = user->getParentOfType<RoleOp>();
         return role && !role.runsOnOneThread();
       });
-  if (isHalved || channel.getExchange())
-    return widestSpan(rowBytes(tile) / 2);
-  return tile ? getSwizzleSpan(channel.getStageType()) : 0;
+  int64_t columns = stage.getDimSize(1);
+  if (isOfLanes)
+    columns = getMatrixLayout(channel).getBoxColumns(columns);
+  return widestSpan(columns * stage.getElementTypeBitWidth() / 8);
 }
 
 int64_t fa4::tile::getAsyncBytes(ChannelOp channel) {

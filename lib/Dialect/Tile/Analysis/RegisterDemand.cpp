@@ -25,7 +25,7 @@ static unsigned registersOf(Value value, RoleOp role) {
   if (!type)
     return 1;
   const ValueLayout *layout = role.getLayout(type);
-  if (type.getRank() == 1 || !layout)
+  if (!layout)
     layout = role.getLayout();
   if (type.getRank() == 1)
     return layout->getRowsPerThread();

@@ -220,14 +220,20 @@ int64_t RoleOp::getNumThreads() {
   return runsOnOneThread() ? 1 : getNumWarps() * ::getTarget(*this).warpSize;
 }
 
+/// Returns how a warpgroup holds matrices of so many rows.
+static const ValueLayout &getLayoutOfMatrices(KernelOp kernel, int64_t rows) {
+  const MmaUnit &mma = kernel.getTarget().mma;
+  const ValueLayout *ofPair = kernel.getCluster() && rows == mma.minRows
+                                  ? getValueLayout(mma.layoutOfPairMinRows)
+                                  : nullptr;
+  return ofPair ? *ofPair : *getValueLayout(ValueLayoutKind::Rows);
+}
+
 const ValueLayout &fa4::tile::getMatrixLayout(KernelOp kernel,
                                               VectorType matrix) {
-  const MmaUnit &mma = kernel.getTarget().mma;
-  bool isOfSmallPair = kernel.getCluster() && matrix.getRank() >= 2 &&
-                       matrix.getDimSize(0) == mma.minRows;
-  const ValueLayout *ofPair =
-      isOfSmallPair ? getValueLayout(mma.layoutOfPairMinRows) : nullptr;
-  return ofPair ? *ofPair : *getValueLayout(ValueLayoutKind::Rows);
+  return matrix.getRank() >= 2
+             ? getLayoutOfMatrices(kernel, matrix.getDimSize(0))
+             : *getValueLayout(ValueLayoutKind::Rows);
 }
 
 const ValueLayout &fa4::tile::getMatrixLayout(ChannelOp channel) {
@@ -235,13 +241,12 @@ const ValueLayout &fa4::tile::getMatrixLayout(ChannelOp channel) {
                          channel.getTileType());
 }
 
-const ValueLayout *RoleOp::getLayout(VectorType matrix) {
+const ValueLayout *RoleOp::getLayoutOfRows(int64_t rows) {
   const ValueLayout *layout = getLayout();
-  if (!layout || layout->getNumRows(getNumThreads()) == matrix.getDimSize(0))
+  if (!layout || layout->getNumRows(getNumThreads()) == rows)
     return layout;
-  layout = &getMatrixLayout(cast<KernelOp>((*this)->getParentOp()), matrix);
-  return layout->getNumRows(getNumThreads()) == matrix.getDimSize(0) ? layout
-                                                                     : nullptr;
+  layout = &getLayoutOfMatrices(cast<KernelOp>((*this)->getParentOp()), rows);
+  return layout->getNumRows(getNumThreads()) == rows ? layout : nullptr;
 }
 
 /// Checks the number of warps that the role gives against that of its kind.
@@ -425,9 +430,8 @@ static LogicalResult verifyLaneAccess(Operation *op, Type lane, VectorType tile,
   if (getElementTypeOrSelf(lane) != tile.getElementType() ||
       (rowValue && vector) || column < 0 || column > columns - count)
     return op->emitOpError("accesses ")
-           << lane << " at column " << column << " of "
-           << (layout && !layout->hasWholeRows() ? "half a row" : "a row")
-           << " of " << tile;
+           << lane << " at column " << column << "; a lane has " << columns
+           << " columns of a row of " << tile;
   return success();
 }
 

@@ -14,17 +14,40 @@ using namespace fa4::tile;
 
 ValueLayout::~ValueLayout() = default;
 
-bool ValueLayout::isRowPerThread(MLIRContext *context) const {
-  AffineExpr d0 = getAffineDimExpr(0, context);
-  AffineExpr zero = getAffineConstantExpr(0, context);
-  return getRowsPerThread() == 1 && getReductionMasks().empty() &&
-         getOrigin(context, /*columns=*/2).getResult(1) == zero &&
-         getOffset(context).getResults() == ArrayRef<AffineExpr>{zero, d0};
+unsigned ValueLayout::getOwnerMask() const {
+  unsigned bits = 0;
+  for (unsigned mask : getReductionMasks())
+    bits |= mask;
+  return bits;
+}
+
+AffineMap ValueLayout::getRankOfColumn(MLIRContext *context) const {
+  return AffineMap::getMultiDimIdentityMap(/*numDims=*/1, context);
+}
+
+bool ValueLayout::hasElementsByColumn(MLIRContext *context) const {
+  return getOrigin(context, /*columns=*/2).getResult(1) ==
+             getAffineConstantExpr(0, context) &&
+         getOffset(context).getResult(1) == getAffineDimExpr(0, context);
+}
+
+/// Returns true for a vector of row values, and for a matrix of one column,
+/// which is another form of them.
+static bool isRowValue(VectorType tile) {
+  return tile.getNumElements() == tile.getDimSize(0);
+}
+
+bool ValueLayout::canHold(VectorType matrix) const {
+  int64_t threads = getThreadsPerRow();
+  if (matrix.getRank() == 2)
+    return isRowValue(matrix) || matrix.getDimSize(1) % threads == 0;
+  return matrix.getRank() == 3 && threads != 1 &&
+         matrix.getDimSize(1) == threads;
 }
 
 Type ValueLayout::getPart(VectorType tile) const {
   int64_t elements =
-      tile.getRank() == 1
+      isRowValue(tile)
           ? getRowsPerThread()
           : getNumElements(tile.getNumElements() / tile.getDimSize(0));
   Type element = tile.getElementType();
@@ -53,7 +76,6 @@ class RowsLayout : public ValueLayout {
   AffineMap getRowOfElement(MLIRContext *context) const override {
     return makeMap({getAffineConstantExpr(0, context)});
   }
-  ArrayRef<unsigned> getReductionMasks() const override { return {}; }
 };
 
 /// ValueLayoutKind::FoldedRows, of the 128 threads of a warpgroup.
@@ -78,6 +100,12 @@ class FoldedRowsLayout : public ValueLayout {
     static const unsigned masks[] = {kRows};
     return masks;
   }
+  /// A thread has nothing of the columns of the other half.
+  int64_t getPieceColumns(int64_t columns) const override { return columns; }
+  int64_t getBoxColumns(int64_t columns) const override { return columns / 2; }
+  /// As A, the tile would have to be in both halves of the lanes (PTX ISA,
+  /// tcgen05, "Data Path Layout B").
+  bool isMmaOperand() const override { return false; }
 };
 } // namespace
 

@@ -69,7 +69,7 @@ MemorySpace ChannelBuilder::spaceOf(const Crossing &crossing) {
           return true;
         return target.mma.aFromAccumulatorSpace && mma.getA() == use.get() &&
                mma.getB() != use.get() && !mma.getTransposeA() &&
-               getMatrixLayout(kernel, mma.getA().getType()).hasWholeRows();
+               getMatrixLayout(kernel, mma.getA().getType()).isMmaOperand();
       });
   return inTensorMemory ? MemorySpace::tmem : MemorySpace::smem;
 }

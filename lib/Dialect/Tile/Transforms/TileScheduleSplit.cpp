@@ -37,15 +37,15 @@ static SmallVector<Part> partsOf(int64_t columns) {
 }
 
 /// Returns true if the channel's values come from a compute role and are only
-/// the A operand of MMAs, with the columns as the K dimension. Folded values
-/// are not split: half of the threads have none of the first columns.
+/// the A operand of MMAs, with the columns as the K dimension, and if each
+/// thread has columns of each part.
 static bool canSplit(const ChannelUses &uses) {
   ChannelOp channel = uses.channel;
   VectorType type = channel.getTileType();
   if (!type || type.getRank() != 2 || type.getDimSize(1) < kLeastColumns ||
       type.getDimSize(1) % kGranule != 0 || channel.getInPlaceOf() ||
       channel.getInitial() || uses.commits.empty() || uses.waits.empty() ||
-      !getMatrixLayout(channel).hasWholeRows())
+      kGranule % getMatrixLayout(channel).getPieceColumns(type.getDimSize(1)))
     return false;
   for (Operation *user : channel->getUsers())
     if (!isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(user))

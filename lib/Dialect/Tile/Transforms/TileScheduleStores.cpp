@@ -156,7 +156,7 @@ static int64_t countBoxes(const ChannelUses &uses) {
   int64_t span = getSwizzleSpan(channel);
   int64_t rowBytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
   const ValueLayout &layout = getMatrixLayout(channel);
-  return layout.hasWholeRows()
+  return layout.getPieceColumns(rowBytes) <= span
              ? rowBytes / span
              : layout.getColumnsPerThread(rowBytes) / kNarrowestBox;
 }
@@ -222,6 +222,15 @@ static Value takeColumns(OpBuilder &builder, Location loc, Value matrix,
       ArrayRef<int64_t>{rows, count}, ArrayRef<int64_t>{1, 1});
 }
 
+/// Returns the number of places at which a part of so many columns lies in the
+/// whole value, so that each thread of a row has an equal share: one if the
+/// threads have shares of neighbouring columns, or else one for each thread.
+static int64_t countRuns(ChannelOp channel, int64_t whole, int64_t part) {
+  const ValueLayout &layout = getMatrixLayout(channel);
+  return part % layout.getPieceColumns(whole) == 0 ? 1
+                                                   : layout.getThreadsPerRow();
+}
+
 /// Stores the parts of a value one after another, and releases each behind its
 /// store. In a turn, the next work tile may add a part as soon as this one has
 /// added the same part. A part of a folded value has columns of both halves,
@@ -231,7 +240,8 @@ static void storeParts(WaitOp wait, ChannelOp channel, int64_t parts) {
   VectorType type = channel.getTileType();
   OpBuilder builder(store);
   Location loc = store->getLoc();
-  int64_t halves = getMatrixLayout(channel).getThreadsPerRow();
+  int64_t halves =
+      countRuns(channel, parts * type.getDimSize(1), type.getDimSize(1));
   int64_t columns = type.getDimSize(1) / halves;
   if (AwaitTurnOp turn = findTurn(store);
       turn && getConstantIntValue(store->getOperand(getColumnOperand(store))))
@@ -287,8 +297,9 @@ static void divideStore(const ChannelUses &uses, int64_t parts) {
     OpBuilder builder(commit);
     Location loc = commit.getLoc();
     for (int64_t part = 0; part < parts; ++part) {
-      Value value = takePart(builder, loc, commit.getValue(), part, type,
-                             getMatrixLayout(channel).getThreadsPerRow());
+      Value value =
+          takePart(builder, loc, commit.getValue(), part, type,
+                   countRuns(channel, whole.getDimSize(1), type.getDimSize(1)));
       AcquireOp::create(builder, loc, channel.getChannel());
       CommitOp::create(builder, loc, channel.getChannel(), value);
     }

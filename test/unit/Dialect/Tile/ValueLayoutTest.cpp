@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The contract of ValueLayout, on the layout of tensor memory and on one that
+// The contract of ValueLayout, on the layouts of tensor memory and on one that
 // only this test has: the fragments of a matrix instruction whose accumulators
 // are registers, where four lanes share a row and a lane has parts of two rows.
 // A softmax that is computed thread by thread, with nothing known but the
@@ -18,6 +18,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
 #include <cmath>
+#include <set>
 #include <vector>
 
 using namespace mlir;
@@ -48,10 +49,16 @@ public:
     AffineExpr e = getAffineDimExpr(0, context);
     return AffineMap::get(1, 0, e.floorDiv(2) % 2);
   }
+  AffineMap getRankOfColumn(MLIRContext *context) const override {
+    // Columns 8 i and 8 i + 1 are the thread's.
+    AffineExpr c = getAffineDimExpr(0, context);
+    return AffineMap::get(1, 0, (c + 7).floorDiv(8) + (c + 6).floorDiv(8));
+  }
   llvm::ArrayRef<unsigned> getReductionMasks() const override {
     static const unsigned masks[] = {1, 2};
     return masks;
   }
+  int64_t getPieceColumns(int64_t) const override { return 8; }
 };
 
 class ValueLayoutTest : public ::testing::TestWithParam<const ValueLayout *> {
@@ -71,11 +78,17 @@ protected:
     });
   }
 
-  /// The number of an element in the row-major matrix.
-  int64_t place(int64_t thread, int64_t element) {
+  /// The row and column of an element.
+  std::pair<int64_t, int64_t> position(int64_t thread, int64_t element) {
     auto origin = at(layout.getOrigin(&context, kColumns), thread),
          offset = at(layout.getOffset(&context), element);
-    return (origin[0] + offset[0]) * kColumns + origin[1] + offset[1];
+    return {origin[0] + offset[0], origin[1] + offset[1]};
+  }
+
+  /// The number of an element in the row-major matrix.
+  int64_t place(int64_t thread, int64_t element) {
+    auto [row, column] = position(thread, element);
+    return row * kColumns + column;
   }
 
   /// Gives each lane what the lanes of the masks have combined.
@@ -149,17 +162,108 @@ TEST_P(ValueLayoutTest, SoftmaxByThreads) {
   }
 }
 
+/// Packed instructions take elements 2 i and 2 i + 1 together.
+TEST_P(ValueLayoutTest, PairsOfElementsAreSideBySide) {
+  for (int64_t t = 0; t < kThreads; ++t)
+    for (int64_t e = 0; e < elements; e += 2) {
+      auto [row, column] = position(t, e);
+      EXPECT_EQ(position(t, e + 1), std::pair(row, column + 1));
+    }
+}
+
+TEST_P(ValueLayoutTest, EachRowValueHasOneOwner) {
+  std::vector<std::set<int64_t>> owners(rows);
+  for (int64_t t = 0; t < kThreads; ++t)
+    for (int64_t e = 0; e < elements; ++e)
+      if ((t & layout.getOwnerMask()) == 0)
+        owners.at(position(t, e).first).insert(t);
+  for (const std::set<int64_t> &ofRow : owners)
+    EXPECT_EQ(ofRow.size(), 1u);
+}
+
+TEST_P(ValueLayoutTest, ThreadsOfARow) {
+  std::vector<std::set<int64_t>> threads(rows);
+  for (int64_t t = 0; t < kThreads; ++t)
+    for (int64_t e = 0; e < elements; ++e)
+      threads.at(position(t, e).first).insert(t);
+  for (const std::set<int64_t> &ofRow : threads)
+    EXPECT_EQ(int64_t(ofRow.size()), layout.getThreadsPerRow());
+  EXPECT_EQ(layout.isRowPerThread(),
+            layout.getThreadsPerRow() == 1 && layout.getRowsPerThread() == 1);
+}
+
+/// The elements of a row whose columns are less than a bound are the first ones
+/// of the thread, as many as the bound's rank.
+TEST_P(ValueLayoutTest, RankOfColumn) {
+  AffineMap rank = layout.getRankOfColumn(&context),
+            rowOf = layout.getRowOfElement(&context);
+  int64_t perRow = elements / layout.getRowsPerThread();
+  for (int64_t t = 0; t < kThreads; ++t) {
+    int64_t origin = at(layout.getOrigin(&context, kColumns), t)[1];
+    for (int64_t bound = -3; bound < kColumns + 3; ++bound) {
+      std::vector<int64_t> number(layout.getRowsPerThread());
+      int64_t first =
+          std::clamp<int64_t>(at(rank, bound - origin)[0], 0, perRow);
+      for (int64_t e = 0; e < elements; ++e)
+        EXPECT_EQ(number.at(at(rowOf, e)[0])++ < first,
+                  position(t, e).second < bound);
+    }
+  }
+}
+
+/// A thread has the same number of elements of each piece of the columns, and
+/// they follow each other.
+TEST_P(ValueLayoutTest, Pieces) {
+  int64_t piece = layout.getPieceColumns(kColumns);
+  ASSERT_EQ(kColumns % piece, 0);
+  int64_t ofPiece = elements * piece / kColumns;
+  for (int64_t t = 0; t < kThreads; ++t)
+    for (int64_t e = 0; e < elements; ++e)
+      EXPECT_EQ(position(t, e).second / piece, e / ofPiece);
+}
+
+/// The box of an element is that of the thread's origin plus that of the
+/// offset.
+TEST_P(ValueLayoutTest, Boxes) {
+  for (int64_t box = layout.getBoxColumns(kColumns); box >= 8; box /= 2)
+    for (int64_t t = 0; t < kThreads; ++t)
+      for (int64_t e = 0; e < elements; ++e) {
+        int64_t origin = at(layout.getOrigin(&context, kColumns), t)[1],
+                offset = at(layout.getOffset(&context), e)[1];
+        EXPECT_EQ((origin + offset) / box, origin / box + offset / box);
+      }
+}
+
+TEST_P(ValueLayoutTest, ElementsByColumn) {
+  bool isByColumn = true;
+  for (int64_t t = 0; t < kThreads; ++t)
+    for (int64_t e = 0; e < elements; ++e)
+      isByColumn &= position(t, e).second == e;
+  EXPECT_EQ(layout.hasElementsByColumn(&context), isByColumn);
+}
+
+TEST_P(ValueLayoutTest, Shapes) {
+  Type f32 = Builder(&context).getF32Type();
+  int64_t threads = layout.getThreadsPerRow();
+  auto canHold = [&](ArrayRef<int64_t> shape) {
+    return layout.canHold(VectorType::get(shape, f32));
+  };
+  EXPECT_TRUE(canHold({rows, kColumns}));
+  EXPECT_TRUE(canHold({rows, 1}));
+  EXPECT_EQ(canHold({rows, kColumns + 1}), threads == 1);
+  EXPECT_EQ(canHold({rows, threads, kColumns / threads}), threads != 1);
+  EXPECT_FALSE(canHold({rows, 2 * threads, kColumns / threads / 2}));
+  EXPECT_FALSE(canHold({rows, 1, threads, kColumns / threads}));
+}
+
 TEST_P(ValueLayoutTest, Parts) {
   Builder b(&context);
   auto matrix = VectorType::get({rows, kColumns}, b.getF32Type());
   EXPECT_EQ(layout.getPart(matrix),
             Type(VectorType::get({elements}, b.getF32Type())));
-  auto rowValue = VectorType::get({rows}, b.getF32Type());
   int64_t perThread = layout.getRowsPerThread();
-  EXPECT_EQ(layout.getPart(rowValue),
-            perThread == 1
-                ? b.getF32Type()
-                : Type(VectorType::get({perThread}, b.getF32Type())));
-  EXPECT_EQ(layout.isRowPerThread(&context),
-            &layout == getValueLayout(ValueLayoutKind::Rows));
+  Type rowValues = VectorType::get({perThread}, b.getF32Type());
+  for (SmallVector<int64_t> shape : {SmallVector<int64_t>{rows}, {rows, 1}})
+    EXPECT_EQ(layout.getPart(VectorType::get(shape, b.getF32Type())),
+              perThread == 1 ? b.getF32Type() : rowValues);
 }

@@ -188,10 +188,14 @@ def Tile_RoleOp : Tile_Op<"role", [
     const ::fa4::tile::ValueLayout *getLayout() {
       return ::fa4::tile::getValueLayout(getFacts().layout);
     }
-    /// Returns how the threads hold this matrix: as getLayout() says, or folded
-    /// if the CTAs of a pair leave that many rows in tensor memory. Null if
-    /// they hold no matrices with that number of rows.
-    const ::fa4::tile::ValueLayout *getLayout(::mlir::VectorType matrix);
+    /// Returns how the threads hold tiles of so many rows: as getLayout() says,
+    /// or as the CTAs of a pair leave that many rows in tensor memory. Null if
+    /// the threads hold no tiles with this number of rows.
+    const ::fa4::tile::ValueLayout *getLayoutOfRows(int64_t rows);
+    /// Returns how the threads hold this matrix.
+    const ::fa4::tile::ValueLayout *getLayout(::mlir::VectorType matrix) {
+      return getLayoutOfRows(matrix.getDimSize(0));
+    }
   }];
 }
 

@@ -15,7 +15,8 @@
 
 namespace fa4::tile {
 
-/// The layout of a matrix over the threads of a role.
+/// The layout of a matrix over the threads of a role. Passes ask it instead of
+/// knowing layouts: a new layout is one more class in ValueLayout.cpp.
 ///
 /// All threads hold elements in the same pattern, at different places: element
 /// `e` of thread `t` is at row and column
@@ -25,7 +26,8 @@ namespace fa4::tile {
 /// of a matrix with `columns` columns, where `t` counts the threads of the role
 /// from 0 and `e` the elements of a thread, in the order in which a vector of
 /// rank 1 holds them. Every element of the matrix is held by exactly one
-/// thread.
+/// thread. Elements 2 i and 2 i + 1 of a thread are side by side in a row, so
+/// that packed instructions and accesses of two elements take them together.
 ///
 /// A vector with one element for each row (a row value: a maximum, a factor) is
 /// spread like the rows: a thread holds the elements of the rows of which it
@@ -46,21 +48,6 @@ public:
   /// Returns the number of rows of which a thread holds elements.
   virtual int64_t getRowsPerThread() const = 0;
 
-  /// Returns the number of threads that hold parts of one row, each of them as
-  /// many of its columns: 1 if rows are held whole. Each mask of
-  /// getReductionMasks doubles the threads whose parts are combined.
-  int64_t getThreadsPerRow() const {
-    return int64_t(1) << getReductionMasks().size();
-  }
-
-  /// Returns true if a thread holds rows whole.
-  bool hasWholeRows() const { return getThreadsPerRow() == 1; }
-
-  /// Returns how many of the `columns` columns of a row a thread holds.
-  int64_t getColumnsPerThread(int64_t columns) const {
-    return columns / getThreadsPerRow();
-  }
-
   /// Returns the map from a thread to the row and column of its pattern's
   /// origin in a matrix with `columns` columns: (t) -> (row, column).
   virtual mlir::AffineMap getOrigin(mlir::MLIRContext *context,
@@ -75,15 +62,66 @@ public:
   /// the rows gives element `e` its own element `i`.
   virtual mlir::AffineMap getRowOfElement(mlir::MLIRContext *context) const = 0;
 
+  /// Returns the map from a column, counted from the origin, to the number of
+  /// elements that a thread holds in front of it in one of its rows: (c) ->
+  /// (count). The elements in front of a bound are the first ones of the row,
+  /// so that a condition `column < bound` sets as many bits of a mask.
+  virtual mlir::AffineMap getRankOfColumn(mlir::MLIRContext *context) const;
+
   /// Returns the masks by which threads combine their parts of a row: thread
   /// `t` with thread `t ^ mask`, for one mask after the other, after which each
   /// of them has the result of the whole row. Empty if a thread holds rows as a
   /// whole. A mask that is less than the size of a warp is one of its lanes.
-  virtual llvm::ArrayRef<unsigned> getReductionMasks() const = 0;
+  virtual llvm::ArrayRef<unsigned> getReductionMasks() const { return {}; }
 
-  /// Returns true if a thread holds one row, whole and in order: a row value is
-  /// a scalar in it, and a reduction of the row needs no other thread.
-  bool isRowPerThread(mlir::MLIRContext *context) const;
+  /// Returns the bits of a thread's number that are 0 in the owner of a row
+  /// value: the one of the threads with copies of the value that writes it to
+  /// memory. 0 if each thread owns the values of its rows.
+  unsigned getOwnerMask() const;
+
+  /// Returns the number of threads that hold parts of one row, each of them as
+  /// many of its columns: 1 if rows are held whole. Each mask of
+  /// getReductionMasks doubles the threads whose parts are combined.
+  int64_t getThreadsPerRow() const {
+    return int64_t(1) << getReductionMasks().size();
+  }
+
+  /// Returns how many of the `columns` columns of a row a thread holds.
+  int64_t getColumnsPerThread(int64_t columns) const {
+    return columns / getThreadsPerRow();
+  }
+
+  /// Returns true if a thread holds one row and no other thread a part of it,
+  /// so that it can reduce the row by itself.
+  bool isRowPerThread() const {
+    return getRowsPerThread() == 1 && getReductionMasks().empty();
+  }
+
+  /// Returns true if element `e` of each thread is in column `e`: values for
+  /// each column are then the same elements for all threads.
+  bool hasElementsByColumn(mlir::MLIRContext *context) const;
+
+  /// Returns the least number of columns in which a matrix with `columns`
+  /// columns can be cut so that the threads of a row hold equally much of each
+  /// piece, elements that follow each other. Each piece begins at a multiple of
+  /// this number.
+  virtual int64_t getPieceColumns(int64_t columns) const { return 1; }
+
+  /// Returns the number of columns that a thread can access in shared memory
+  /// with addresses that are the same for all threads but for an offset. A
+  /// matrix of `columns` columns lies there in boxes side by side, whose width
+  /// divides this number.
+  virtual int64_t getBoxColumns(int64_t columns) const { return columns; }
+
+  /// Returns true if an MMA can read a tile as its operand A in the place where
+  /// it leaves results with this layout.
+  virtual bool isMmaOperand() const { return true; }
+
+  /// Returns true if the threads can hold a matrix of this shape, if it has as
+  /// many rows as they hold. The columns of different threads may be in a
+  /// dimension of their own: of a 64x32 matrix, 64x2x16 is what two threads
+  /// hold of each row.
+  bool canHold(mlir::VectorType matrix) const;
 
   /// Returns the type of the part of a matrix or of a row value (a vector of
   /// rank 1) that a thread holds: a vector of rank 1, or a scalar where it is

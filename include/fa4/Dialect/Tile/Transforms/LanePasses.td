@@ -82,11 +82,11 @@ def TileDistribute : FA4_Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
     *Input*: roles whose values are whole tiles. *Output*: roles that say what one
     thread does: its values are one row of each tile.
 
-    This concerns roles that hold data: those of kind `vector`. Such a role has as many threads as its tiles have
-    rows, and each thread gets the row that it can access in tensor memory. A matrix `vector<128x64xf32>` becomes
-    `vector<64xf32>`. A vector with one element for each row becomes one scalar; a vector with one element for each
-    column stays whole. Whether a vector of rank 1 is of rows or of columns follows from its origin and from its uses;
-    a vector that would have to be both is an error.
+    This concerns roles that hold data: those of kind `vector`. The layout of a tile says which elements a thread
+    gets: where a role has as many threads as tiles have rows, the row that it can access in tensor memory. A matrix
+    `vector<128x64xf32>` becomes `vector<64xf32>`, a vector with one element for each row a scalar; one with an
+    element for each column stays whole. Which of the two a vector of rank 1 is follows from its origin and uses; to
+    be both is an error, and so is an operation on elements of other threads.
 
     `tile.wait` has no result afterwards. A `tile.read` reads the stage where the value is first used, at the latest
     before the stage is handed on. A `tile.write` precedes `tile.commit`, followed by a `tile.fence` where MMAs or TMA
