@@ -128,6 +128,49 @@ tile.kernel @rows(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"
 
 // -----
 
+// A branch in a branch: each part has one of either, which use that part alone.
+// CHECK-LABEL: tile.kernel @nested(
+// CHECK: %[[S0:.*]] = tile.mma
+// CHECK: %[[S1:.*]] = tile.mma
+// CHECK: %[[X0:.*]] = scf.if %[[OUTER:.*]] -> (vector<128x64xf32>) {
+// CHECK:   %[[Y0:.*]] = scf.if %[[INNER:.*]] -> (vector<128x64xf32>) {
+// CHECK:     arith.negf %[[S0]]
+// CHECK:   scf.yield %[[Y0]]
+// CHECK: %[[X1:.*]] = scf.if %[[OUTER]] -> (vector<128x64xf32>) {
+// CHECK-NOT: %[[S0]]
+// CHECK:   %[[Y1:.*]] = scf.if %[[INNER]] -> (vector<128x64xf32>) {
+// CHECK:     arith.negf %[[S1]]
+// CHECK:   scf.yield %[[Y1]]
+// CHECK: tile.store %[[X0]]
+// CHECK: tile.store %[[X1]]
+tile.kernel @nested(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"]},
+                    %y: memref<?x64xf32> {tile.name = "y", tile.dims = ["M", "64"]}, %n: index {tile.name = "n"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 256>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c256 = arith.constant 256 : index
+  %row = arith.muli %i, %c256 : index
+  %tq = tile.load %q[%row, %c0] : memref<?x64xbf16> -> vector<256x64xbf16>
+  %tk = tile.load %q[%c0, %c0] : memref<?x64xbf16> -> vector<64x64xbf16>
+  %s = tile.mma %tq, transpose %tk : vector<256x64xbf16>, vector<64x64xbf16> -> vector<256x64xf32>
+  %outer = arith.cmpi slt, %row, %n : index
+  %inner = arith.cmpi eq, %row, %c0 : index
+  %x = scf.if %outer -> (vector<256x64xf32>) {
+    %z = scf.if %inner -> (vector<256x64xf32>) {
+      %negative = arith.negf %s : vector<256x64xf32>
+      scf.yield %negative : vector<256x64xf32>
+    } else {
+      scf.yield %s : vector<256x64xf32>
+    }
+    scf.yield %z : vector<256x64xf32>
+  } else {
+    scf.yield %s : vector<256x64xf32>
+  }
+  tile.store %x, %y[%row, %c0] : vector<256x64xf32>, memref<?x64xf32>
+}
+
+// -----
+
 // Rows of one MMA that another one sums over: a sequence of MMAs. Four parts.
 // CHECK-LABEL: tile.kernel @chain(
 // CHECK-COUNT-4: tile.mma %{{.*}}, transpose %[[K:.*]] : vector<128x64xbf16>, vector<64x64xbf16> -> vector<128x64xf32>

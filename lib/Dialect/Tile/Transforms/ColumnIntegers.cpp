@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnIntegers.h"
+#include "ColumnPairs.h"
 #include "fa4/Dialect/Tile/Analysis/Uniformity.h"
 #include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,8 +15,6 @@
 
 using namespace mlir;
 using namespace fa4::tile;
-
-static bool isRow(Type type) { return isa<VectorType>(type); }
 
 bool fa4::tile::isPerColumn(Operation *op) {
   auto isRowOfIntegers = [](Type type) {

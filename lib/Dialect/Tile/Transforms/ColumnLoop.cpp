@@ -20,7 +20,7 @@ using namespace fa4::tile;
 // Which operations
 //===----------------------------------------------------------------------===//
 
-/// About the instructions that `op` becomes for two columns.
+/// Returns roughly how many instructions `op` becomes for two columns.
 static int64_t countInstructions(Operation *op) {
   return llvm::TypeSwitch<Operation *, int64_t>(op)
       .Case<arith::AddFOp, arith::SubFOp, arith::MulFOp, math::FmaOp>(
@@ -29,7 +29,8 @@ static int64_t countInstructions(Operation *op) {
       .Default(int64_t(2));
 }
 
-/// Whether the operation computes each column from those of its operands.
+/// Returns true if the operation computes each column from the same column of
+/// its operands.
 static bool isArithmetic(Operation *op) {
   return op->getNumResults() == 1 && isRow(op->getResult(0).getType()) &&
          (isa<Exp2Op>(op) || OpTrait::hasElementwiseMappableTraits(op)) &&
@@ -74,11 +75,11 @@ private:
 };
 } // namespace
 
-/// Whether the value is of an operation that may be of the group.
+/// Returns true if the operation that makes the value may be in the group.
 bool GroupFinder::isMember(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || op->getBlock() != block || !isArithmetic(op) ||
-      columns.masks.isColumnMask(value) || columns.masks.isSum(value))
+      columns.masks.isOfColumnNumber(value))
     return false;
   const Columns &known = columns[value];
   return llvm::none_of(llvm::seq(begin, end),
@@ -107,8 +108,8 @@ void GroupFinder::addSlice(Value value) {
   }
 }
 
-/// Whether nothing has to be read for the operand but what the group reads.
-/// Those of `free` are computed of such operands.
+/// Returns true if the operand needs no reads beside those of the group. The
+/// operations in `free` are computed from such operands alone.
 bool GroupFinder::isFree(Value operand,
                          const llvm::DenseSet<Operation *> &free) {
   if (!isRow(operand.getType()) || operands.contains(operand))
@@ -118,7 +119,7 @@ bool GroupFinder::isFree(Value operand,
     return ops.contains(def) || free.contains(def);
   return columns.isBuilt(operand, begin, end) ||
          (def && (isa<vector::StepOp>(def) || RowColumns::isUniform(def))) ||
-         columns.masks.isColumnMask(operand) || columns.masks.isSum(operand);
+         columns.masks.isOfColumnNumber(operand);
 }
 
 /// Adds what stands in front of `user`, takes a result of the group, and needs
@@ -210,7 +211,8 @@ private:
   struct Track {
     Value operand, output;
     Type elementType;
-    /// What is known by column, and floats as pairs.
+    /// Returns the number of values that are carried for a pair: floats are
+    /// carried as pairs, other numbers column by column.
     int64_t valuesOfPair() const { return isa<FloatType>(elementType) ? 1 : 2; }
   };
 
@@ -225,10 +227,8 @@ private:
   SmallVector<Value> getInits();
   void bindOperands(int64_t number, ValueRange carried, Value column,
                     OpBuilder &b);
-  void bindPair(const Track &track, int64_t pair, ValueRange values);
   Value getCondition(Value mask, Value column, int64_t number,
                      ArrayRef<Value> words, OpBuilder &b);
-  void buildOps(int64_t pair, OpBuilder &b);
   void buildBody(OpBuilder &b, Value column, ValueRange carried);
   void forget();
   void bindResults(ValueRange results);
@@ -246,11 +246,11 @@ private:
   SmallVector<Value> words;
   /// The limits of those that are comparisons; null if there are too many.
   llvm::MapVector<Value, Value> limits;
-  /// What sums have in all columns.
+  /// The parts of sums that are the same in all columns.
   llvm::DenseMap<Value, Value> bases;
   /// Operands that are not carried, whose columns are known inside of the loop.
   SmallVector<Value> ofColumn;
-  /// What was known of the operands before.
+  /// The columns of the operands as they are outside of the loop.
   llvm::MapVector<Value, Columns> before;
 };
 } // namespace
@@ -260,7 +260,7 @@ private:
 bool LoopBuilder::isCarried(Value operand) {
   Operation *def = operand.getDefiningOp();
   return !isStep(operand) && !(def && RowColumns::isUniform(def)) &&
-         !columns.masks.isColumnMask(operand) && !columns.masks.isSum(operand);
+         !columns.masks.isOfColumnNumber(operand);
 }
 
 void LoopBuilder::planTracks() {
@@ -315,7 +315,8 @@ void LoopBuilder::appendValues(Value row, int64_t first, int64_t last,
   }
 }
 
-/// What the loop starts with: the pairs of each track, then the words.
+/// Returns the initial values of the loop: the pairs of each track, then the
+/// words.
 SmallVector<Value> LoopBuilder::getInits() {
   SmallVector<Value> inits;
   for (const Track &track : tracks) {
@@ -342,18 +343,6 @@ SmallVector<Value> LoopBuilder::getInits() {
   return inits;
 }
 
-void LoopBuilder::bindPair(const Track &track, int64_t pair,
-                           ValueRange values) {
-  Columns &known = columns[track.operand];
-  if (values.size() == 1) {
-    known.pairs[pair] = values.front();
-    known.elements[2 * pair] = known.elements[2 * pair + 1] = Value();
-    return;
-  }
-  known.elements[2 * pair] = values[0];
-  known.elements[2 * pair + 1] = values[1];
-}
-
 /// Returns the condition of a column. `column` is its number, which is that of
 /// the pass's first column plus `number`.
 Value LoopBuilder::getCondition(Value mask, Value column, int64_t number,
@@ -375,7 +364,7 @@ void LoopBuilder::bindOperands(int64_t number, ValueRange carried, Value first,
   for (const Track &track : tracks) {
     int64_t count = track.valuesOfPair();
     if (track.operand)
-      bindPair(track, pair, carried.slice(number * count, count));
+      columns.set(track.operand, pair, carried.slice(number * count, count), b);
     carried = carried.drop_front((end - begin) * count);
   }
   SmallVector<Value> wordsNow(carried);
@@ -395,31 +384,12 @@ void LoopBuilder::bindOperands(int64_t number, ValueRange carried, Value first,
   }
 }
 
-void LoopBuilder::buildOps(int64_t pair, OpBuilder &b) {
-  for (Operation *op : group.ops) {
-    Value result = op->getResult(0);
-    Columns &known = columns[result];
-    if (!isPerColumn(op)) {
-      known.pairs[pair] = columns.buildPair(op, pair, b);
-      continue;
-    }
-    for (int64_t column : {2 * pair, 2 * pair + 1})
-      known.elements[column] = columns.buildElement(op, column, b);
-    // For operations on pairs, and to be carried.
-    if (isa<FloatType>(getElementTypeOrSelf(result.getType())) &&
-        !(llvm::all_of(op->getUsers(), isPerColumn) &&
-          !llvm::is_contained(group.outputs, result)))
-      known.pairs[pair] = vector::FromElementsOp::create(
-          b, loc, pairType(result.getType()),
-          ArrayRef(known.elements).slice(2 * pair, 2));
-  }
-}
-
 void LoopBuilder::buildBody(OpBuilder &b, Value column, ValueRange carried) {
   columns.knowsConditions = true;
   for (int64_t number = 0; number < step; ++number) {
     bindOperands(number, carried, column, b);
-    buildOps(begin + number, b);
+    for (Operation *op : group.ops)
+      columns.build(op, begin + number, b);
   }
   columns.knowsConditions = false;
   SmallVector<Value> next;
@@ -460,17 +430,8 @@ void LoopBuilder::bindResults(ValueRange results) {
     for (int64_t pair = begin; pair < end; ++pair) {
       ValueRange values = results.take_front(count);
       results = results.drop_front(count);
-      if (!track.output)
-        continue;
-      Columns &known = columns[track.output];
-      if (count == 1) {
-        known.pairs[pair] = values.front();
-        continue;
-      }
-      known.elements[2 * pair] = values[0];
-      known.elements[2 * pair + 1] = values[1];
-      known.pairs[pair] = vector::FromElementsOp::create(
-          outside, loc, pairType(track.output.getType()), values);
+      if (track.output)
+        columns.set(track.output, pair, values, outside);
     }
   }
 }

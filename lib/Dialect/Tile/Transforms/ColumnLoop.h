@@ -14,38 +14,39 @@
 
 namespace fa4::tile {
 
-/// Whether a block of the role has so much arithmetic on rows: about
-/// `instructions` for a pair of columns, or more.
+/// Returns true if the arithmetic on rows in a block of the role takes
+/// `instructions` instructions for a pair of columns, or more.
 bool hasLongArithmetic(RoleOp role, int64_t instructions);
 
-/// Operations on rows, of one block, that are computed column by column without
-/// anything but their operands: such as those of a score_mod.
+/// Operations of one block that compute each column of a row from the same
+/// column of their operands, such as those of a score_mod.
 struct ColumnGroup {
-  /// About so many for a pair of columns.
+  /// The instructions for a pair of columns, roughly.
   int64_t instructions = 0;
-  /// In program order.
+  /// The operations, in program order.
   llvm::SmallVector<mlir::Operation *> ops;
-  /// The rows from elsewhere that they take.
+  /// The rows that the operations take from other operations.
   llvm::SmallSetVector<mlir::Value, 8> operands;
-  /// Results that others use.
+  /// The results that other operations use.
   llvm::SmallVector<mlir::Value> outputs;
 };
 
-/// Finds the operations that `value` is computed from, and those in front of
-/// `user` that can be computed with them: in front of a write, for example,
-/// those whose results would need the same operations again later. `user` is
-/// what asks for pairs `begin` to `end` of `value`, none of which are built.
-/// Nothing if together they are fewer than `instructions` for a pair.
+/// Finds the operations that `value` is computed from, and the operations in
+/// front of `user` that can be computed with them: in front of a write, for
+/// example, operations that would need the same numbers again later. `user`
+/// asks for pairs `begin` to `end` of `value`, none of which are built. Returns
+/// nothing if the operations take fewer than `instructions` instructions for a
+/// pair.
 std::optional<ColumnGroup> findColumnGroup(mlir::Value value, int64_t begin,
                                            int64_t end, mlir::Operation *user,
                                            RowColumns &columns,
                                            int64_t instructions);
 
 /// Builds pairs `begin` to `end` of the outputs of `group` by a loop over
-/// pairs, with four or eight passes if there are as many pairs. Registers
-/// have no numbers that a loop could count through: it carries all pairs of the
-/// operands, takes the first ones, moves the others up, and puts its results
-/// behind them.
+/// pairs, with four or eight passes if there are as many pairs. A loop cannot
+/// count through registers. It therefore carries all pairs of the operands; a
+/// pass takes the first ones, moves the others up, and puts its results behind
+/// them.
 ///
 /// The operands must be built. Returns false, and builds nothing, if there are
 /// too few pairs for a loop, or too many results to carry.

@@ -111,8 +111,10 @@ bool ColumnMask::computeIsColumnMask(Value mask) {
   if (!type || !type.getElementType().isInteger(1))
     return false;
   Operation *op = mask.getDefiningOp();
+  // A bound of the column is then a bound of the bit, too.
   if (auto compare = dyn_cast_or_null<arith::CmpIOp>(op))
-    return getDifference(compare).has_value();
+    return layout.getRankOfColumn(op->getContext()).isIdentity() &&
+           getDifference(compare).has_value();
   if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op))
     return isa<SplatElementsAttr>(constant.getValue());
   if (isa_and_nonnull<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op))
@@ -187,6 +189,27 @@ bool ColumnMask::isWide(const AffineColumn &limit) {
   return largest > kMaxNarrow;
 }
 
+/// Adds up the terms of `form`, each of which `build` gives as a value of
+/// `type`. Returns null if there are none.
+static Value addTerms(ImplicitLocOpBuilder &b, const AffineColumn &form,
+                      Type type, llvm::function_ref<Value(Value)> build) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
+  };
+  Value sum;
+  for (auto [term, coefficient] : form.terms) {
+    Value product = build(term);
+    if (std::abs(coefficient) != 1)
+      product =
+          arith::MulIOp::create(b, product, constant(std::abs(coefficient)));
+    if (coefficient < 0)
+      sum = arith::SubIOp::create(b, sum ? sum : constant(0), product);
+    else
+      sum = sum ? arith::AddIOp::create(b, sum, product) : product;
+  }
+  return sum;
+}
+
 /// Adds up the terms of a limit. The limit of a comparison is an i32 that is
 /// left of, right of or within the row as the exact one is.
 Value ColumnMask::makeLimit(const AffineColumn &limit, Location loc,
@@ -211,22 +234,10 @@ Value ColumnMask::makeLimit(const AffineColumn &limit, Location loc,
       return arith::TruncIOp::create(b, type, value);
     return arith::ExtSIOp::create(b, type, value);
   };
-  Value sum;
-  for (auto [term, coefficient] : limit.terms) {
+  Value sum = addTerms(b, limit, type, [&](Value term) {
     Value value = convert(term);
-    if (isUnbounded(term))
-      value = clamp(value, kMaxTerm);
-    if (std::abs(coefficient) != 1)
-      value = arith::MulIOp::create(b, value, constant(std::abs(coefficient)));
-    if (!sum && coefficient < 0)
-      sum = constant(0);
-    if (!sum)
-      sum = value;
-    else if (coefficient > 0)
-      sum = arith::AddIOp::create(b, sum, value);
-    else
-      sum = arith::SubIOp::create(b, sum, value);
-  }
+    return isUnbounded(term) ? clamp(value, kMaxTerm) : value;
+  });
   if (!sum || limit.constant != 0) {
     Value last = constant(limit.constant);
     sum = sum ? arith::AddIOp::create(b, sum, last) : last;
@@ -264,22 +275,9 @@ Value ColumnMask::getBase(Value value, const AffineColumn &sum,
   if (!isNew || terms.empty())
     return known->second;
   ImplicitLocOpBuilder b(value.getLoc(), builder);
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
-  };
-  Value base;
-  for (auto [term, coefficient] : sum.terms) {
-    Value product = scalars.lookupOrDefault(term);
-    if (std::abs(coefficient) != 1)
-      product =
-          arith::MulIOp::create(b, product, constant(std::abs(coefficient)));
-    if (coefficient < 0)
-      base = arith::SubIOp::create(b, base ? base : constant(0), product);
-    else
-      base = base ? arith::AddIOp::create(b, base, product) : product;
-  }
-  known->second = base;
-  return base;
+  known->second = addTerms(
+      b, sum, type, [&](Value term) { return scalars.lookupOrDefault(term); });
+  return known->second;
 }
 
 /// Adds a constant to `base`, which may be null.

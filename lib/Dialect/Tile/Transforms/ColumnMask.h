@@ -10,6 +10,7 @@
 #define FA4_LIB_DIALECT_TILE_TRANSFORMS_COLUMNMASK_H
 
 #include "fa4/Dialect/Tile/Analysis/IntegerRanges.h"
+#include "fa4/Dialect/Tile/IR/ValueLayout.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -48,8 +49,10 @@ struct AffineColumn {
 /// value that many others are computed from is looked at once.
 class ColumnMask {
 public:
-  /// `scalars` maps scalars of the old IR to the new.
-  explicit ColumnMask(const mlir::IRMapping &scalars) : scalars(scalars) {}
+  /// `scalars` maps scalars of the old IR to the new. `layout` is that of the
+  /// role's threads.
+  ColumnMask(const mlir::IRMapping &scalars, const ValueLayout &layout)
+      : scalars(scalars), layout(layout) {}
 
   /// Whether `mask` is a vector of i1 that can be had as words.
   bool isColumnMask(mlir::Value mask);
@@ -85,6 +88,12 @@ public:
   /// can build.
   bool isSum(mlir::Value value);
 
+  /// Whether the columns of `value` are built from the number of the column,
+  /// not from those of its operands: as words of bits, or by getSum.
+  bool isOfColumnNumber(mlir::Value value) {
+    return isColumnMask(value) || isSum(value);
+  }
+
   /// Returns `column` of such a vector: a scalar that is the same for all
   /// columns, plus a constant. As it was written, the number of a column may
   /// be added to one term after the other; LLVM would move the sum with a term
@@ -118,6 +127,7 @@ private:
   mlir::Value buildWord(mlir::Value mask, int64_t word, mlir::OpBuilder &b);
 
   const mlir::IRMapping &scalars;
+  const ValueLayout &layout;
   IntegerRanges ranges;
   llvm::DenseMap<mlir::Value, std::optional<AffineColumn>> affine;
   llvm::DenseMap<mlir::Value, bool> isMask;

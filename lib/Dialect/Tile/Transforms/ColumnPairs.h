@@ -14,6 +14,19 @@
 
 namespace fa4::tile {
 
+inline bool isRow(mlir::Type type) { return mlir::isa<mlir::VectorType>(type); }
+
+/// The number of pairs of columns of a row.
+inline int64_t numPairs(mlir::Type type) {
+  return mlir::cast<mlir::VectorType>(type).getNumElements() / 2;
+}
+
+/// The type of a pair of columns of a row.
+inline mlir::VectorType pairType(mlir::Type type) {
+  return mlir::VectorType::get(
+      {2}, mlir::cast<mlir::VectorType>(type).getElementType());
+}
+
 /// Cuts the columns `begin` to `end` into parts whose sizes are powers of two,
 /// as accesses to tensor memory and vector accesses to shared memory need.
 llvm::SmallVector<std::pair<int64_t, int64_t>> splitAccess(int64_t begin,

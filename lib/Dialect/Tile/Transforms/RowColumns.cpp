@@ -22,6 +22,13 @@ void RowColumns::allocate(Value value) {
   all.elements.resize(2 * numPairs(value.getType()));
 }
 
+void RowColumns::forFragments(
+    Type type, llvm::function_ref<void(int64_t, int64_t)> body) const {
+  int64_t count = numPairs(type);
+  for (int64_t begin = 0; begin < count; begin += fragment / 2)
+    body(begin, std::min(begin + fragment / 2, count));
+}
+
 Value RowColumns::getElement(Value value, int64_t column, OpBuilder &b) {
   const Columns &known = columns.find(value)->second;
   if (known.elements[column])
@@ -73,6 +80,29 @@ bool RowColumns::buildUniform(Operation *op, OpBuilder &b) {
   return true;
 }
 
+void RowColumns::set(Value row, int64_t pair, ValueRange values, OpBuilder &b) {
+  Columns &known = (*this)[row];
+  bool isPair = values.size() == 1;
+  known.elements[2 * pair] = isPair ? Value() : values[0];
+  known.elements[2 * pair + 1] = isPair ? Value() : values[1];
+  known.pairs[pair] =
+      isPair ? values.front()
+             : vector::FromElementsOp::create(b, row.getLoc(),
+                                              pairType(row.getType()), values);
+}
+
+void RowColumns::build(Operation *op, int64_t pair, OpBuilder &b) {
+  SmallVector<Value, 2> values;
+  if (isPerColumn(op))
+    for (int64_t column : {2 * pair, 2 * pair + 1})
+      values.push_back(buildElement(op, column, b));
+  else
+    values.push_back(buildPair(op, pair, b));
+  set(op->getResult(0), pair, values, b);
+}
+
+/// Builds one column of an operation that takes or gives integers, or that is a
+/// condition that is known as words of bits.
 Value RowColumns::buildElement(Operation *op, int64_t column, OpBuilder &b) {
   Value result = op->getResult(0);
   if (masks.isColumnMask(result))
@@ -102,6 +132,7 @@ Value RowColumns::buildElement(Operation *op, int64_t column, OpBuilder &b) {
       ->getResult(0);
 }
 
+/// Builds a pair of columns of another operation.
 Value RowColumns::buildPair(Operation *op, int64_t pair, OpBuilder &b) {
   VectorType type = pairType(op->getResult(0).getType());
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {

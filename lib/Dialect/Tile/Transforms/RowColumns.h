@@ -11,23 +11,9 @@
 
 #include "ColumnIntegers.h"
 #include "ColumnMask.h"
-#include "mlir/IR/BuiltinTypes.h"
-#include "mlir/IR/IRMapping.h"
+#include "ColumnPairs.h"
 
 namespace fa4::tile {
-
-inline bool isRow(mlir::Type type) { return mlir::isa<mlir::VectorType>(type); }
-
-/// The number of pairs of columns of a row.
-inline int64_t numPairs(mlir::Type type) {
-  return mlir::cast<mlir::VectorType>(type).getNumElements() / 2;
-}
-
-/// The type of a pair of columns of a row.
-inline mlir::VectorType pairType(mlir::Type type) {
-  return mlir::VectorType::get(
-      {2}, mlir::cast<mlir::VectorType>(type).getElementType());
-}
 
 /// The columns of a vector. A pair that is not built yet is null. The elements
 /// are known where an operation gave them one by one, and null elsewhere.
@@ -35,11 +21,18 @@ struct Columns {
   llvm::SmallVector<mlir::Value, 0> pairs, elements;
 };
 
-/// What has been built of the rows of a role, as values of the new IR, and how
-/// one pair or one column of an operation is built of its operands'.
+/// The columns of a role's rows that have been built, as values of the new IR.
+/// Builds one pair or one column of an operation from those of its operands.
 class RowColumns {
 public:
-  RowColumns() : masks(scalars) {}
+  /// `scalars` maps scalars of the old IR to the new.
+  RowColumns(mlir::IRMapping &scalars, const ValueLayout &layout,
+             int64_t fragment)
+      : fragment(fragment), scalars(scalars), masks(scalars, layout) {}
+
+  /// Calls `body(begin, end)` for the pairs of each fragment of a row.
+  void forFragments(mlir::Type type,
+                    llvm::function_ref<void(int64_t, int64_t)> body) const;
 
   /// Makes room for the columns of `value`, if it is a row.
   void allocate(mlir::Value value);
@@ -62,15 +55,17 @@ public:
   /// Builds all columns of a value for which they are the same. Returns false
   /// if they differ.
   bool buildUniform(mlir::Operation *op, mlir::OpBuilder &b);
-  /// Builds one column of an operation that takes or gives integers, or that is
-  /// a condition that is known as words of bits.
-  mlir::Value buildElement(mlir::Operation *op, int64_t column,
-                           mlir::OpBuilder &b);
-  /// Builds a pair of columns of another operation.
-  mlir::Value buildPair(mlir::Operation *op, int64_t pair, mlir::OpBuilder &b);
+  /// Builds a pair of columns of an operation, and also each of the two columns
+  /// if the operation is one on columns. If no operation uses the pair then, it
+  /// is erased at the end.
+  void build(mlir::Operation *op, int64_t pair, mlir::OpBuilder &b);
+  /// Says what a pair of columns is: one value, or one for each column.
+  void set(mlir::Value row, int64_t pair, mlir::ValueRange values,
+           mlir::OpBuilder &b);
 
-  /// Maps scalars of the old IR to the new.
-  mlir::IRMapping scalars;
+  /// The columns that are worked on at a time.
+  const int64_t fragment;
+  mlir::IRMapping &scalars;
   ColumnMask masks;
   ColumnIntegers integers;
   /// Whether conditions are known by column, and not to be taken from words: in
@@ -78,6 +73,10 @@ public:
   bool knowsConditions = false;
 
 private:
+  mlir::Value buildElement(mlir::Operation *op, int64_t column,
+                           mlir::OpBuilder &b);
+  mlir::Value buildPair(mlir::Operation *op, int64_t pair, mlir::OpBuilder &b);
+
   llvm::DenseMap<mlir::Value, Columns> columns;
 };
 

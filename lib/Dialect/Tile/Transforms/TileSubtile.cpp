@@ -14,20 +14,19 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "StructuredRewrite.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Dominance.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 namespace fa4::tile {
 #define GEN_PASS_DEF_TILESUBTILE
@@ -83,8 +82,7 @@ private:
   void addBroadcast(vector::BroadcastOp op);
   void addShapeCast(vector::ShapeCastOp op);
   void addElementwise(Operation *op);
-  void addLoop(scf::ForOp op);
-  void addBranch(scf::IfOp op);
+  void addRegions(Operation *op);
 
   DenseMap<Key, unsigned> numbers;
   llvm::EquivalenceClasses<unsigned> classes;
@@ -189,26 +187,19 @@ void Dimensions::addElementwise(Operation *op) {
         {number(result, exp2.getResult().getType().getRank() - 1), op});
 }
 
-void Dimensions::addLoop(scf::ForOp op) {
-  ValueRange yielded = op.getYieldedValues();
-  for (unsigned i = 0; i < op.getNumResults(); ++i) {
-    joinAll(op.getInitArgs()[i], op.getResult(i));
-    joinAll(op.getRegionIterArgs()[i], op.getResult(i));
-    joinAll(yielded[i], op.getResult(i));
-  }
-  addBlock(*op.getBody());
-}
-
-void Dimensions::addBranch(scf::IfOp op) {
-  for (Region &region : op->getRegions()) {
-    if (region.empty())
-      continue;
-    Operation *yield = region.front().getTerminator();
-    for (auto [value, result] :
-         llvm::zip(yield->getOperands(), op.getResults()))
-      joinAll(value, result);
-    addBlock(region.front());
-  }
+/// Adds a loop or a branch, which hand values on to their bodies' arguments and
+/// to their results.
+void Dimensions::addRegions(Operation *op) {
+  auto joinNames = [&](Value value) {
+    for (Value name : getPreviousValues(value, FlowThrough::Regions))
+      joinAll(name, value);
+  };
+  llvm::for_each(op->getResults(), joinNames);
+  for (Region &region : op->getRegions())
+    for (Block &block : region) {
+      llvm::for_each(block.getArguments(), joinNames);
+      addBlock(block);
+    }
 }
 
 void Dimensions::addOp(Operation *op) {
@@ -224,10 +215,8 @@ void Dimensions::addOp(Operation *op) {
     joinAll(rescale.getValue(), rescale.getResult());
     return join(rescale.getFactor(), 0, rescale.getResult(), 0);
   }
-  if (auto loop = dyn_cast<scf::ForOp>(op))
-    return addLoop(loop);
-  if (auto branch = dyn_cast<scf::IfOp>(op))
-    return addBranch(branch);
+  if (isa<scf::ForOp, scf::IfOp>(op))
+    return addRegions(op);
   if (OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() > 0)
     return addElementwise(op);
   // A part of such an operation differs only in its position.
@@ -250,15 +239,22 @@ using PartCounts = llvm::SmallMapVector<unsigned, int64_t, 4>;
 /// Chooses one part of each of some classes.
 using Choice = llvm::SmallMapVector<unsigned, int64_t, 4>;
 
-class Splitter {
+class Splitter : public StructuredRewrite {
 public:
   Splitter(KernelOp kernel, Dimensions &dimensions, const PartCounts &counts)
-      : kernel(kernel), dimensions(dimensions), counts(counts),
-        b(kernel.getContext()) {}
+      : kernel(kernel), dimensions(dimensions), counts(counts) {}
 
   void run();
 
 private:
+  void appendTypes(Value tile, SmallVectorImpl<Type> &types) override {
+    types.append(isOfChosen(tile) ? 1 : countParts(tile), partType(tile));
+  }
+  void appendValues(Value tile, Value target, OpBuilder &b,
+                    SmallVectorImpl<Value> &values) override;
+  void setValues(Value tile, ValueRange values) override;
+  LogicalResult lower(Operation &op, OpBuilder &b) override;
+
   /// Returns the classes of those dimensions of `value` that are cut, in the
   /// order of the dimensions.
   SmallVector<unsigned> cutClasses(Value value) {
@@ -266,41 +262,46 @@ private:
     llvm::erase_if(classes, [&](unsigned id) { return !counts.contains(id); });
     return classes;
   }
+  int64_t countParts(Value value);
   Type partType(Value value);
   /// Returns the part of `value` for `choice`, or the whole value if none of
   /// its dimensions is cut.
   Value part(Value value, const Choice &choice);
-  /// Returns all parts of `value`, ordered by the first cut dimension, then the
-  /// next.
-  SmallVector<Value> allParts(Value value);
-  SmallVector<Value> allParts(ValueRange values);
-  void setParts(Value value, ArrayRef<Value> parts);
-  /// Assigns to each of `values` its number of parts, in order, from `parts`.
-  void distribute(ValueRange values, ValueRange parts);
+  /// Returns true for a result of the branch that is built for one choice.
+  bool isOfChosen(Value value) const {
+    return chosenBranch && value.getDefiningOp() == chosenBranch;
+  }
   /// Calls `visit` for each choice of parts of `classes`; the last class varies
   /// fastest.
   void forEachChoice(ArrayRef<unsigned> classes, const Choice &outer,
                      function_ref<void(const Choice &)> visit);
 
-  void split(Operation *op);
-  void splitSimple(Operation *op);
-  void splitLoop(scf::ForOp op);
-  void splitBranch(scf::IfOp op);
-  void splitRegions(scf::IfOp op, scf::IfOp branch, const Choice *choice);
+  void split(Operation *op, OpBuilder &b);
+  LogicalResult split(scf::IfOp op, OpBuilder &b);
   /// Copies `op` for one choice. If the copy is a later part of a sum, `sum` is
   /// the partial result so far, else null.
-  Operation *makePart(Operation *op, const Choice &choice, Value sum);
+  Operation *makePart(Operation *op, const Choice &choice, Value sum,
+                      OpBuilder &b);
   void setIndices(Operation *copy, Operation *op, const Choice &choice);
-  Operation *makeStep(vector::StepOp op, const Choice &choice);
+  Operation *makeStep(vector::StepOp op, const Choice &choice, OpBuilder &b);
 
   KernelOp kernel;
   Dimensions &dimensions;
   const PartCounts &counts;
-  OpBuilder b;
-  IRMapping whole;
+  /// All parts of a value, ordered by the first cut dimension, then the next.
   DenseMap<Value, SmallVector<Value>> parts;
+  /// A branch that is built once for each choice, and the choice.
+  Operation *chosenBranch = nullptr;
+  Choice chosen;
 };
 } // namespace
+
+int64_t Splitter::countParts(Value value) {
+  int64_t count = 1;
+  for (unsigned id : cutClasses(value))
+    count *= counts.lookup(id);
+  return count;
+}
 
 Type Splitter::partType(Value value) {
   auto type = dyn_cast<VectorType>(value.getType());
@@ -316,41 +317,28 @@ Type Splitter::partType(Value value) {
 Value Splitter::part(Value value, const Choice &choice) {
   SmallVector<unsigned> classes = cutClasses(value);
   if (classes.empty())
-    return whole.lookupOrDefault(value);
+    return scalars.lookupOrDefault(value);
   int64_t index = 0;
   for (unsigned id : classes)
     index = index * counts.lookup(id) + choice.lookup(id);
   return parts.at(value)[index];
 }
 
-SmallVector<Value> Splitter::allParts(Value value) {
-  if (cutClasses(value).empty())
-    return {whole.lookupOrDefault(value)};
-  return parts.at(value);
-}
-
-SmallVector<Value> Splitter::allParts(ValueRange values) {
-  SmallVector<Value> result;
-  for (Value value : values)
-    llvm::append_range(result, allParts(value));
-  return result;
-}
-
-void Splitter::setParts(Value value, ArrayRef<Value> newParts) {
-  if (cutClasses(value).empty())
-    whole.map(value, newParts.front());
+void Splitter::appendValues(Value tile, Value target, OpBuilder &b,
+                            SmallVectorImpl<Value> &values) {
+  if (isOfChosen(target) || cutClasses(tile).empty())
+    values.push_back(part(tile, chosen));
   else
-    parts[value].assign(newParts.begin(), newParts.end());
+    llvm::append_range(values, parts.at(tile));
 }
 
-void Splitter::distribute(ValueRange values, ValueRange newParts) {
-  for (Value value : values) {
-    size_t count = 1;
-    for (unsigned id : cutClasses(value))
-      count *= counts.lookup(id);
-    setParts(value, llvm::to_vector(newParts.take_front(count)));
-    newParts = newParts.drop_front(count);
-  }
+void Splitter::setValues(Value tile, ValueRange values) {
+  if (cutClasses(tile).empty())
+    scalars.map(tile, values.front());
+  else if (isOfChosen(tile))
+    parts[tile].push_back(values.front());
+  else
+    parts[tile] = llvm::to_vector(values);
 }
 
 void Splitter::forEachChoice(ArrayRef<unsigned> classes, const Choice &outer,
@@ -368,6 +356,7 @@ void Splitter::forEachChoice(ArrayRef<unsigned> classes, const Choice &outer,
 /// another index.
 void Splitter::setIndices(Operation *copy, Operation *op,
                           const Choice &choice) {
+  OpBuilder b(copy);
   auto shift = [&](auto memoryOp, Value tile) {
     MutableOperandRange indices = memoryOp.getIndicesMutable();
     SmallVector<unsigned> classes = dimensions.classesOf(tile);
@@ -382,8 +371,6 @@ void Splitter::setIndices(Operation *copy, Operation *op,
       index.set(arith::AddIOp::create(b, op->getLoc(), index.get(), offset));
     }
   };
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(copy);
   if (auto load = dyn_cast<LoadOp>(copy))
     shift(load, op->getResult(0));
   else if (auto rows = dyn_cast<LoadRowsOp>(copy))
@@ -394,7 +381,8 @@ void Splitter::setIndices(Operation *copy, Operation *op,
     shift(add, op->getOperand(0));
 }
 
-Operation *Splitter::makeStep(vector::StepOp op, const Choice &choice) {
+Operation *Splitter::makeStep(vector::StepOp op, const Choice &choice,
+                              OpBuilder &b) {
   auto type = cast<VectorType>(partType(op));
   Operation *step = vector::StepOp::create(b, op.getLoc(), type);
   int64_t number = choice.lookup(dimensions.classOf(op, 0));
@@ -407,9 +395,10 @@ Operation *Splitter::makeStep(vector::StepOp op, const Choice &choice) {
       arith::ConstantOp::create(b, op.getLoc(), offset));
 }
 
-Operation *Splitter::makePart(Operation *op, const Choice &choice, Value sum) {
+Operation *Splitter::makePart(Operation *op, const Choice &choice, Value sum,
+                              OpBuilder &b) {
   if (auto step = dyn_cast<vector::StepOp>(op))
-    return makeStep(step, choice);
+    return makeStep(step, choice, b);
   Operation *copy = b.insert(op->cloneWithoutRegions());
   for (OpOperand &operand : copy->getOpOperands())
     operand.set(part(operand.get(), choice));
@@ -434,7 +423,7 @@ Operation *Splitter::makePart(Operation *op, const Choice &choice, Value sum) {
 }
 
 /// Splits an operation without control flow.
-void Splitter::splitSimple(Operation *op) {
+void Splitter::split(Operation *op, OpBuilder &b) {
   llvm::SmallSetVector<unsigned, 4> kept, summed;
   for (Value result : op->getResults())
     kept.insert_range(cutClasses(result));
@@ -443,7 +432,7 @@ void Splitter::splitSimple(Operation *op) {
       if (!kept.contains(id))
         summed.insert(id);
   if (kept.empty() && summed.empty()) {
-    b.clone(*op, whole);
+    b.clone(*op, scalars);
     return;
   }
   SmallVector<SmallVector<Value>> results(op->getNumResults());
@@ -451,72 +440,19 @@ void Splitter::splitSimple(Operation *op) {
     Operation *last = nullptr;
     forEachChoice(summed.getArrayRef(), outer, [&](const Choice &choice) {
       bool isLater = last && last->getNumResults() > 0;
-      last = makePart(op, choice, isLater ? last->getResult(0) : Value());
+      last = makePart(op, choice, isLater ? last->getResult(0) : Value(), b);
     });
     for (auto [list, result] : llvm::zip(results, last->getResults()))
       list.push_back(result);
   });
   for (auto [list, result] : llvm::zip(results, op->getResults()))
-    setParts(result, list);
+    setValues(result, list);
 }
 
-void Splitter::splitLoop(scf::ForOp op) {
-  auto loop = scf::ForOp::create(
-      b, op.getLoc(), whole.lookupOrDefault(op.getLowerBound()),
-      whole.lookupOrDefault(op.getUpperBound()),
-      whole.lookupOrDefault(op.getStep()), allParts(op.getInitArgs()));
-  loop->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  whole.map(op.getInductionVar(), loop.getInductionVar());
-  distribute(op.getRegionIterArgs(), loop.getRegionIterArgs());
-  // The builder has already made a terminator if the loop carries nothing.
-  if (!loop.getBody()->empty())
-    loop.getBody()->back().erase();
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  for (Operation &nested : op.getBody()->without_terminator())
-    split(&nested);
-  scf::YieldOp::create(b, op.getLoc(), allParts(op.getYieldedValues()));
-  distribute(op.getResults(), loop.getResults());
-}
-
-/// Fills the regions of `branch` with copies of the regions of `op`. The copies
-/// yield the parts for `choice`, or all parts if it is null.
-void Splitter::splitRegions(scf::IfOp op, scf::IfOp branch,
-                            const Choice *choice) {
-  OpBuilder::InsertionGuard guard(b);
-  for (auto [from, to] : llvm::zip(op->getRegions(), branch->getRegions())) {
-    if (from.empty())
-      continue;
-    if (!to.front().empty())
-      to.front().back().erase();
-    b.setInsertionPointToStart(&to.front());
-    for (Operation &nested : from.front().without_terminator())
-      split(&nested);
-    Operation *yield = from.front().getTerminator();
-    SmallVector<Value> values;
-    for (Value operand : yield->getOperands())
-      llvm::append_range(values,
-                         choice ? SmallVector<Value>{part(operand, *choice)}
-                                : allParts(operand));
-    scf::YieldOp::create(b, yield->getLoc(), values);
-  }
-}
-
-void Splitter::splitBranch(scf::IfOp op) {
-  auto create = [&](ArrayRef<Type> types) {
-    auto branch = scf::IfOp::create(
-        b, op.getLoc(), types, whole.lookupOrDefault(op.getCondition()),
-        /*withElseRegion=*/!op.getElseRegion().empty());
-    branch->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-    return branch;
-  };
-  SmallVector<Type> types;
-  for (Value result : op.getResults())
-    types.push_back(partType(result));
-
-  // Each part gets a branch of its own if there are no side effects and each
-  // result has the same parts. The work for one part then does not wait for
-  // another part's.
+/// Splits a branch. Each part gets a branch of its own if there are no side
+/// effects and each result has the same parts. The work for one part then does
+/// not wait for another part's.
+LogicalResult Splitter::split(scf::IfOp op, OpBuilder &b) {
   llvm::SmallSetVector<unsigned, 4> kept;
   for (Value result : op.getResults())
     kept.insert_range(cutClasses(result));
@@ -524,50 +460,33 @@ void Splitter::splitBranch(scf::IfOp op) {
                    llvm::all_of(op.getResults(), [&](Value result) {
                      return cutClasses(result).size() == kept.size();
                    });
-  if (isUniform) {
-    SmallVector<SmallVector<Value>> results(op.getNumResults());
-    forEachChoice(kept.getArrayRef(), {}, [&](const Choice &choice) {
-      scf::IfOp branch = create(types);
-      splitRegions(op, branch, &choice);
-      for (auto [list, result] : llvm::zip(results, branch.getResults()))
-        list.push_back(result);
-    });
-    for (auto [list, result] : llvm::zip(results, op.getResults()))
-      setParts(result, list);
-    return;
-  }
-  SmallVector<Type> allTypes;
-  for (auto [result, type] : llvm::zip(op.getResults(), types)) {
-    size_t count = 1;
-    for (unsigned id : cutClasses(result))
-      count *= counts.lookup(id);
-    allTypes.append(count, type);
-  }
-  scf::IfOp branch = create(allTypes);
-  splitRegions(op, branch, /*choice=*/nullptr);
-  distribute(op.getResults(), branch.getResults());
+  if (!isUniform)
+    return rebuild(op, b);
+  for (Value result : op.getResults())
+    parts[result].clear();
+  LogicalResult result = success();
+  llvm::SaveAndRestore outerBranch(chosenBranch, op.getOperation());
+  llvm::SaveAndRestore outerChoice(chosen);
+  forEachChoice(kept.getArrayRef(), {}, [&](const Choice &choice) {
+    chosenBranch = op;
+    chosen = choice;
+    result = failure(failed(result) || failed(rebuild(op, b)));
+  });
+  return result;
 }
 
-/// Splits any operation.
-void Splitter::split(Operation *op) {
+LogicalResult Splitter::lower(Operation &op, OpBuilder &b) {
   if (auto loop = dyn_cast<scf::ForOp>(op))
-    return splitLoop(loop);
+    return rebuild(loop, b);
   if (auto branch = dyn_cast<scf::IfOp>(op))
-    return splitBranch(branch);
-  splitSimple(op);
+    return split(branch, b);
+  split(&op, b);
+  return success();
 }
 
 void Splitter::run() {
-  Block &old = kernel.getBody().front();
-  Block &fresh = kernel.getBody().emplaceBlock();
-  for (BlockArgument argument : old.getArguments())
-    whole.map(argument,
-              fresh.addArgument(argument.getType(), argument.getLoc()));
-  b.setInsertionPointToStart(&fresh);
-  for (Operation &op : old)
-    split(&op);
-  old.dropAllDefinedValueUses();
-  old.erase();
+  if (failed(rebuildBody(kernel.getBody())))
+    llvm_unreachable("each operation can be split: see checkCuts");
   // Some operations were copied for each part but are the same: they are
   // merged. Operations that a part's branch does not use are removed.
   IRRewriter rewriter(kernel.getContext());
