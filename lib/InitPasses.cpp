@@ -13,6 +13,7 @@
 #include "fa4/Pipelines/AttnToHost.h"
 #include "fa4/Pipelines/AttnToLLVM.h"
 #include "fa4/Pipelines/AttnToNVVM.h"
+#include "fa4/Pipelines/TileSchedule.h"
 #include "fa4/Pipelines/VerifyProtocol.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/Passes.h"
@@ -27,6 +28,7 @@ void fa4::registerPasses() {
   registerAttnToHostPipeline();
   registerAttnToLLVMPipeline();
   registerAttnToNVVMPipeline();
+  registerTileSchedulePipeline();
   registerVerifyProtocolPipeline();
 }
 

@@ -15,6 +15,7 @@
 #include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Analysis/ScheduleTable.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Dialect/Tile/Transforms/PlanSearch.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -259,6 +260,17 @@ static PairPlans findPairPlans(ModuleOp module) {
   return plans;
 }
 
+/// Adds to the report what a search finds for kernels that have no plan. The
+/// next level makes one for these, and does not tell what it has tried.
+static void addPlans(ModuleOp module, const KernelOptions &options,
+                     RunReport &report) {
+  llvm::raw_string_ostream os(report.tables);
+  for (auto kernel : module.getOps<tile::KernelOp>())
+    if (!kernel.getPlan())
+      tile::printPlanSearch(
+          kernel, tile::searchPlan(kernel, getPlanOptions(options)), os);
+}
+
 /// Adds the report's tables for which the level has the information.
 static void addTables(ModuleOp module, StringRef level, const PairPlans &pairs,
                       RunReport &report) {
@@ -321,6 +333,9 @@ static LogicalResult lower(ModuleOp module, const CompileOptions &options,
   for (unsigned i = first; i <= lastLevel(options); ++i) {
     if (options.report && levels[i].name == decidesOnPairs)
       pairs = findPairPlans(module);
+    if (options.report &&
+        (levels[i].name == "plan" || levels[i].name == "schedule"))
+      addPlans(module, options.kernel, report);
     if (failed(runPasses(module, options, timing, [&](OpPassManager &passes) {
           addKernelLevel(passes, i, lastLevel(options) + 1, options.kernel);
         })))

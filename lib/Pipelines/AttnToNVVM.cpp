@@ -10,6 +10,7 @@
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Pipelines/TileSchedule.h"
 #include "fa4/Support/PipelineWithOptions.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
@@ -43,6 +44,18 @@ static void addLazyRescale(OpPassManager &pm, const KernelOptions &options) {
   pm.addNestedPass<KernelOp>(createTileLazyRescale(rescale));
 }
 
+TilePlanOptions fa4::getPlanOptions(const KernelOptions &options) {
+  TilePlanOptions plan;
+  plan.schedule = options.schedule;
+  plan.splitArrival = options.splitArrival;
+  plan.mmasAhead = options.mmasAhead;
+  return plan;
+}
+
+static void addPlan(OpPassManager &pm, const KernelOptions &options) {
+  pm.addNestedPass<KernelOp>(createTilePlan(getPlanOptions(options)));
+}
+
 static void addAssignWork(OpPassManager &pm, const KernelOptions &options) {
   TileAssignWorkOptions assign;
   assign.schedule = options.schedule;
@@ -50,11 +63,8 @@ static void addAssignWork(OpPassManager &pm, const KernelOptions &options) {
 }
 
 static void addSchedule(OpPassManager &pm, const KernelOptions &options) {
-  TileScheduleOptions schedule;
-  schedule.splitArrival = options.splitArrival;
-  schedule.mmasAhead = options.mmasAhead;
-  schedule.verify = options.verify;
-  pm.addNestedPass<KernelOp>(createTileSchedule(schedule));
+  addTileSchedule(pm.nest<KernelOp>(), getPlanOptions(options),
+                  TileStagesOptions(), options.verify);
 }
 
 static void addSplitExp(OpPassManager &pm, const KernelOptions &options) {
@@ -101,6 +111,7 @@ static constexpr KernelLevel levels[] = {
     {"subtile", "MMAs of the target's size", addKernelPass<createTileSubtile>},
     {"pair-ctas", "which CTAs issue MMAs together", addPairCtas},
     {"lazy-rescale", "accumulators are rescaled when it pays", addLazyRescale},
+    {"plan", "what has been chosen by trying it", addPlan},
     {"assign-work", "CTAs and their work tiles", addAssignWork},
     {"warp-specialize", "roles and channels",
      addKernelPass<createTileWarpSpecialize>},

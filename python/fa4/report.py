@@ -24,8 +24,8 @@ from fa4.spec import SpecError
 
 # Sizes of the CTA that is shown, where the caller gives none: a few blocks of keys, and one work tile.
 SIZES = {"B": 1, "Sq": 256, "Sk": 1024, "Hq": 1, "Hkv": 1}
-LEVELS = ("tile", "subtile", "pair-ctas", "lazy-rescale", "assign-work", "warp-specialize", "schedule", "split-exp", "share-buffers",
-          "allocate", "split-loop", "distribute", "unroll", "nvvm")  # fmt: skip
+LEVELS = ("tile", "subtile", "pair-ctas", "lazy-rescale", "plan", "assign-work", "warp-specialize", "schedule", "split-exp",
+          "share-buffers", "allocate", "split-loop", "distribute", "unroll", "nvvm")  # fmt: skip
 # Levels of more lines are cut: a browser takes seconds to search them.
 MOST_LINES = 20000
 

@@ -13,7 +13,7 @@ import pytest
 from fa4.tools import ROOT, find_tool, has_tools
 
 pytestmark = pytest.mark.skipif(not has_tools("fa4-compile", "fa4-lsp-server"), reason="needs fa4-compile and fa4-lsp-server")
-LEVELS = "tile subtile pair-ctas lazy-rescale assign-work warp-specialize schedule split-exp share-buffers allocate split-loop distribute unroll nvvm".split()
+LEVELS = "tile subtile pair-ctas lazy-rescale plan assign-work warp-specialize schedule split-exp share-buffers allocate split-loop distribute unroll nvvm".split()
 
 
 @pytest.fixture(scope="module")

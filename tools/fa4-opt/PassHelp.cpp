@@ -16,13 +16,14 @@
 
 using llvm::StringRef;
 
-/// The pages of the passes: "### `-tile-schedule`", "_Summary_", description.
+/// The pages of the passes: "### `-tile-subtile`", "_Summary_", description.
 static const char *const kPassHelp =
 #include "PassHelp.inc"
     ;
 
 static constexpr StringRef kPipelines[] = {"attn-to-host", "attn-to-llvm",
-                                           "attn-to-nvvm", "verify-protocol"};
+                                           "attn-to-nvvm", "tile-schedule",
+                                           "verify-protocol"};
 
 /// What passes are about, in the order of a compilation. A pass or a pipeline
 /// is under the first heading that has a word of its name.
@@ -32,9 +33,10 @@ static constexpr std::pair<StringRef, StringRef> kHeadings[] = {
      "import-attention raise-to attn-decompose attn-print attn-to-llvm "
      "expand-fp8 rounding clampf"},
     {"From an op to a tile program",
-     "attn-to subtile pair-ctas lazy-rescale assign-work"},
+     "attn-to subtile pair-ctas lazy-rescale tile-plan assign-work"},
     {"Roles, channels, schedule and memory",
-     "warp-specialize tile-schedule split-exp share-buffers allocate"},
+     "warp-specialize tile-schedule split-values tile-pipeline tile-order "
+     "tile-stages split-exp share-buffers allocate"},
     {"Threads and machine code",
      "split-loop distribute unroll lane-math tile-to-nvvm"},
     {"Host code and embedding", "binary launch host"}};

@@ -23,6 +23,10 @@
 
 namespace fa4 {
 
+namespace tile {
+struct TilePlanOptions;
+} // namespace tile
+
 /// The options of the pipeline's passes. The defaults are those of the passes.
 struct KernelOptions {
   std::string chip = "sm_100a";
@@ -31,11 +35,11 @@ struct KernelOptions {
   double rescaleThreshold = 8.0;
   /// Option of tile-pair-ctas.
   std::string pairs = "auto";
-  /// Option of tile-assign-work.
+  /// Option of tile-plan and tile-assign-work.
   std::string schedule = "auto";
-  /// Option of tile-schedule.
+  /// Option of tile-plan.
   bool splitArrival = true;
-  /// Option of tile-schedule.
+  /// Option of tile-plan.
   bool mmasAhead = false;
   /// tile-split-exp: share of the exponentials that go to the polynomial, or -1
   /// = computed. The largest is 0.75 in rows of 128 columns, since the last 32
@@ -89,6 +93,9 @@ struct KernelOptions {
   /// nothing if there is none.
   std::optional<std::string> check() const;
 };
+
+/// Returns the options with which the pipeline runs tile-plan.
+tile::TilePlanOptions getPlanOptions(const KernelOptions &options);
 
 /// One level of the pipeline: a step and the IR that it leaves.
 struct KernelLevel {

@@ -235,7 +235,8 @@ tile::KernelOp KernelLaunch::createKernel(const Twine &suffix,
       detached.getArrayAttr(attributes), /*res_attrs=*/ArrayAttr(),
       conversion.target.chip, detached.getArrayAttr(grid),
       /*schedule=*/tile::ScheduleAttr(), /*order=*/tile::OrderAttr(),
-      /*cluster=*/tile::ClusterAttr(), /*smem_bytes=*/IntegerAttr(),
+      /*cluster=*/tile::ClusterAttr(), /*plan=*/tile::PlanAttr(),
+      /*smem_bytes=*/IntegerAttr(),
       /*tmem_columns=*/IntegerAttr());
   kernel.getBody().emplaceBlock().addArguments(
       types, SmallVector<Location>(types.size(), loc));

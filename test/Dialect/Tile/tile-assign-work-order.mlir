@@ -7,8 +7,10 @@
 
 // CHECK-LABEL: tile.kernel @causal_kernel
 // 512 bytes a key: a row of K and one of V. LPT knows Sk at a launch.
-// LPT-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = 66322432, group_bytes = 512, size = "Sk">, schedule = #tile.schedule<lpt>
-// CLC-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = 66322432>, schedule = #tile.schedule<clc>
+// LPT-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = 66322432, group_bytes = 512, size = "Sk">
+// LPT-SAME: schedule = #tile.schedule<lpt>
+// CLC-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = 66322432>
+// CLC-SAME: schedule = #tile.schedule<clc>
 func.func @causal(%q: memref<?x?x8x128xbf16>, %k: memref<?x?x8x128xbf16>, %v: memref<?x?x8x128xbf16>,
                   %out: memref<?x?x8x128xbf16>) {
   attn.sdpa %q, %k, %v layout<bshd> mask<causal, bottom_right> outs(%out : memref<?x?x8x128xbf16>)

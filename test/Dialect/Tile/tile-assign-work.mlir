@@ -50,112 +50,40 @@ tile.kernel @causal(%q: memref<?x?x64xbf16> {tile.name = "q", tile.dims = ["Sq",
 
 // -----
 
-// The same number of passes for each tile. Nothing is grouped: all heads fit or none
-// does, the order of the grid is as good. CTAs stay, because there is memory for the
-// next tile beside the one before.
 
-// CHECK-LABEL: tile.kernel @even
+// A kernel that has a plan gets the schedule of its plan.
+
+// CHECK-LABEL: tile.kernel @planned
 // AUTO-SAME: order = #tile.order<axis = 0>
 // AUTO-SAME: schedule = #tile.schedule<static>
-tile.kernel @even(%q: memref<?x?x64xbf16> {tile.name = "q", tile.dims = ["Sq", "H", "64"]},
-                  %k: memref<?x?x64xbf16> {tile.name = "k", tile.dims = ["Sk", "H", "64"]},
-                  %s: memref<?x?x128xf32> {tile.name = "s", tile.dims = ["Sq", "H", "128"]})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"Sq" by 128>, #tile.extent<"H">]} {
-  %c0 = arith.constant 0 : index
-  %c128 = arith.constant 128 : index
-  %zero = arith.constant dense<0.0> : vector<128x128xf32>
-  %i, %h = tile.work_tile : index, index
-  %row = arith.muli %i, %c128 : index
-  %sk = memref.dim %k, %c0 : memref<?x?x64xbf16>
-  %tq = tile.load %q[%row, %h, %c0] dims [0, 2] : memref<?x?x64xbf16> -> vector<128x64xbf16>
-  %sum = scf.for %j = %c0 to %sk step %c128 iter_args(%x = %zero) -> (vector<128x128xf32>) {
-    %tk = tile.load %k[%j, %h, %c0] dims [0, 2] : memref<?x?x64xbf16> -> vector<128x64xbf16>
-    %y = tile.mma %tq, transpose %tk acc %x : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
-    scf.yield %y : vector<128x128xf32>
-  }
-  tile.store %sum, %s[%row, %h, %c0] dims [0, 2] : vector<128x128xf32>, memref<?x?x128xf32>
-}
-
-// -----
-
-// Work tiles are equally long, too, but the matrices in shared memory are so large
-// that the next ones could not lie beside what is stored, not even a part of it: the CTA ends with its tile.
-// There may be more of them than a grid has CTAs along y, so that they are numbered in one dimension.
-
-// CHECK-LABEL: tile.kernel @large
-// AUTO-SAME: schedule = #tile.schedule<lpt>
-tile.kernel @large(%q: memref<?x384xbf16> {tile.name = "q", tile.dims = ["M", "384"]},
-                   %k: memref<?x384xbf16> {tile.name = "k", tile.dims = ["N", "384"]},
-                   %s: memref<?x?xf32> {tile.name = "s", tile.dims = ["M", "N"]})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 160>]} {
-  %c0 = arith.constant 0 : index
-  %c128 = arith.constant 128 : index
-  %c160 = arith.constant 160 : index
-  %i, %j = tile.work_tile : index, index
-  %row = arith.muli %i, %c128 : index
-  %column = arith.muli %j, %c160 : index
-  %tq = tile.load %q[%row, %c0] : memref<?x384xbf16> -> vector<128x384xbf16>
-  %tk = tile.load %k[%column, %c0] : memref<?x384xbf16> -> vector<160x384xbf16>
-  %x = tile.mma %tq, transpose %tk : vector<128x384xbf16>, vector<160x384xbf16> -> vector<128x160xf32>
-  tile.store %x, %s[%row, %column] : vector<128x160xf32>, memref<?x?xf32>
-}
-
-// -----
-
-// The same, with few along y: the grid is as good.
-
-// CHECK-LABEL: tile.kernel @large_few
-// AUTO-NOT: schedule
-// AUTO: tile.work_tile
-tile.kernel @large_few(%q: memref<?x384xbf16> {tile.name = "q", tile.dims = ["M", "384"]},
-                       %k: memref<1600x384xbf16> {tile.name = "k", tile.dims = ["1600", "384"]},
-                       %s: memref<?x1600xf32> {tile.name = "s", tile.dims = ["M", "1600"]})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"1600" by 160>]} {
-  %c0 = arith.constant 0 : index
-  %c128 = arith.constant 128 : index
-  %c160 = arith.constant 160 : index
-  %i, %j = tile.work_tile : index, index
-  %row = arith.muli %i, %c128 : index
-  %column = arith.muli %j, %c160 : index
-  %tq = tile.load %q[%row, %c0] : memref<?x384xbf16> -> vector<128x384xbf16>
-  %tk = tile.load %k[%column, %c0] : memref<1600x384xbf16> -> vector<160x384xbf16>
-  %x = tile.mma %tq, transpose %tk : vector<128x384xbf16>, vector<160x384xbf16> -> vector<128x160xf32>
-  tile.store %x, %s[%row, %column] : vector<128x160xf32>, memref<?x1600xf32>
-}
-
-// -----
-
-// Nobody knows that the loop makes a pass, so that its accumulator need not begin anew
-// with each tile.
-
-// CHECK-LABEL: tile.kernel @perhaps_empty
-// AUTO-NOT: schedule
-// AUTO: tile.work_tile
-// STATIC-SAME: schedule = #tile.schedule<static>
-tile.kernel @perhaps_empty(
-    %q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["N", "64"]},
-    %f: memref<?xf32> {tile.name = "f", tile.dims = ["N"]},
-    %s: memref<?x64xf32> {tile.name = "s", tile.dims = ["N", "64"]},
-    %first: index {tile.name = "first"}, %last: index {tile.name = "last"})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
-  %c0 = arith.constant 0 : index
-  %c128 = arith.constant 128 : index
-  %zero = arith.constant dense<0.0> : vector<128x64xf32>
+// AUTO: tile.work
+tile.kernel @planned(%s: memref<?xf32> {tile.name = "s", tile.dims = ["N"], tile.output = "partial"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>],
+                plan = #tile.plan<schedule = static, mmas = early>} {
   %i = tile.work_tile : index
-  %row = arith.muli %i, %c128 : index
-  %tq = tile.load %q[%row, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-  %tf = tile.load %f[%row] : memref<?xf32> -> vector<128xf32>
-  %column = vector.shape_cast %tf : vector<128xf32> to vector<128x1xf32>
-  %factor = vector.broadcast %column : vector<128x1xf32> to vector<128x64xf32>
-  %sum = scf.for %j = %first to %last step %c128 iter_args(%x = %zero) -> (vector<128x64xf32>) {
-    %tk = tile.load %q[%j, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-    %x2 = arith.mulf %x, %factor : vector<128x64xf32>
-    %square = tile.mma %tq, transpose %tk : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
-    %p = arith.truncf %square : vector<128x128xf32> to vector<128x128xbf16>
-    %y = tile.mma %p, %tk acc %x2 : vector<128x128xbf16>, vector<128x64xbf16> -> vector<128x64xf32>
-    scf.yield %y : vector<128x64xf32>
-  }
-  tile.store %sum, %s[%row, %c0] : vector<128x64xf32>, memref<?x64xf32>
+}
+
+// -----
+
+// Without a plan, work tiles that take equally long keep the grid, and are
+// numbered in one dimension where there may be more of them than a grid has CTAs
+// along y.
+
+// CHECK-LABEL: tile.kernel @even
+// AUTO-SAME: schedule = #tile.schedule<lpt>
+tile.kernel @even(%s: memref<?x?xf32> {tile.name = "s", tile.dims = ["M", "N"], tile.output = "partial"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>, #tile.extent<"N" by 128>]} {
+  %i, %j = tile.work_tile : index, index
+}
+
+// -----
+
+// CHECK-LABEL: tile.kernel @even_few
+// AUTO-NOT: schedule
+// AUTO: tile.work_tile
+tile.kernel @even_few(%s: memref<?xf32> {tile.name = "s", tile.dims = ["M"], tile.output = "partial"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"M" by 128>]} {
+  %i = tile.work_tile : index
 }
 
 // -----

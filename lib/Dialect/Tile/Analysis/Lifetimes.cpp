@@ -183,6 +183,13 @@ void Lifetimes::collectWrites(const ChannelUses &uses, Buffer &buffer) {
 }
 
 Lifetimes::Lifetimes(KernelOp kernel) : uses(collectChannelUses(kernel)) {
+  for (auto &[channel, channelUses] : uses) {
+    for (CommitOp commit : channelUses.commits)
+      if (isMmaCommit(commit))
+        mmaCommits.insert(commit);
+    if (hasRelaxedCommits(channelUses))
+      relaxed.insert(channel);
+  }
   for (auto &channels : collectBuffers(kernel)) {
     Buffer &buffer = buffers.emplace_back();
     buffer.channels = channels;
@@ -224,11 +231,11 @@ bool Lifetimes::isBalanced(const ChannelUses &uses, RoleOp consumer) {
 
 void Lifetimes::addEventsAfter(const Access &access, Events &events) {
   for (auto &[channel, channelUses] : uses) {
-    if (access.inSharedMemory && hasRelaxedCommits(channelUses))
+    if (access.inSharedMemory && relaxed.contains(channel))
       continue;
     bool isKnown = llvm::any_of(channelUses.commits, [&](CommitOp commit) {
       return commit->getParentOfType<RoleOp>() == access.role &&
-             (!access.isMma || isMmaCommit(commit)) &&
+             (!access.isMma || mmaCommits.contains(commit)) &&
              isFollowedBy(access.op, commit);
     });
     if (!isKnown)

@@ -132,6 +132,24 @@ LogicalResult PlaceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 //===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               Schedule, MmaOrder, bool /*splitArrivals*/,
+                               int64_t storeParts, bool /*shareStores*/,
+                               bool /*divideLoads*/, bool /*overlapStores*/,
+                               int64_t maxStages) {
+  if (storeParts < 1)
+    return emitError() << "#tile.plan has store_parts = " << storeParts
+                       << "; a stored value leaves in at least one part";
+  if (maxStages < 1)
+    return emitError() << "#tile.plan has max_stages = " << maxStages
+                       << "; a ring has at least one stage";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//
 

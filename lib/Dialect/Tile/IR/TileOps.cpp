@@ -299,6 +299,15 @@ ExtentAttr KernelOp::getNumberedExtent(unsigned axis) {
                          extent.getTile() * cluster.getSize());
 }
 
+PlanAttr KernelOp::getPlanOrFastest() {
+  if (PlanAttr plan = getPlanAttr())
+    return plan;
+  return PlanAttr::get(getContext(), Schedule::Grid, MmaOrder::Early,
+                       /*splitArrivals=*/true, /*storeParts=*/1,
+                       /*shareStores=*/false, /*divideLoads=*/false,
+                       /*overlapStores=*/true, /*maxStages=*/8);
+}
+
 LogicalResult KernelOp::verify() {
   if (!lookupTarget(getChip()))
     return emitOpError("is for '")

@@ -6,20 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "QuietTrial.h"
-#include "TileSchedule.h"
-#include "TileWarpSpecialize.h"
-#include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
-#include "fa4/Dialect/Tile/Analysis/RegisterDemand.h"
+#include "AssignWork.h"
 #include "fa4/Dialect/Tile/Analysis/WorkBalance.h"
-#include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "fa4/Target/TargetDescription.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/EquivalenceClasses.h"
-#include "llvm/ADT/StringMap.h"
 
 namespace fa4::tile {
 #define GEN_PASS_DEF_TILEASSIGNWORK
@@ -109,91 +101,14 @@ static WorkTileOp findNestedWorkTile(KernelOp kernel) {
   return nested;
 }
 
-static void assign(KernelOp kernel, const WorkBalance &balance,
-                   Schedule schedule) {
+/// Gives the kernel the schedule, an order, and the `tile.work` that they need.
+static void assign(KernelOp kernel, Schedule schedule) {
+  WorkBalance balance = findWorkBalance(kernel);
   kernel.setScheduleAttr(ScheduleAttr::get(kernel.getContext(), schedule));
   kernel.setOrderAttr(
       chooseOrder(kernel, balance, schedule, kernel.getTarget()));
   if (kernel.isPersistent())
     makePersistent(kernel);
-}
-
-/// A proof with more states takes too long: the kernel does not persist by
-/// default. The limit is ten times the states of forward attention, and takes a
-/// fraction of a second.
-static constexpr uint64_t kMaxTrialStates = 5000;
-
-/// Returns true if `persistent` loads ahead as much as `alone`. `persistent` is
-/// the same kernel but goes on to further work tiles. Each ring of `alone` in
-/// which loads of a loop bring the next value while the last one is used must
-/// have as many stages there.
-static bool keepsStages(KernelOp alone, KernelOp persistent) {
-  llvm::StringMap<int64_t> stages;
-  for (auto channel : persistent.getBody().getOps<ChannelOp>())
-    stages[channel.getLabel()] = channel.getStages();
-  return llvm::all_of(collectChannelUses(alone), [&](const auto &entry) {
-    ChannelOp channel = entry.first;
-    bool isLoaded = llvm::any_of(entry.second.commits, [](CommitOp commit) {
-      return getLoad(commit) && commit->getParentOfType<scf::ForOp>();
-    });
-    return !isLoaded || stages.lookup(channel.getLabel()) >=
-                            std::min<int64_t>(channel.getStages(), 2);
-  });
-}
-
-/// Returns true if channels connect all roles that work, perhaps by way of
-/// further roles. Roles that are not connected go on from tile to tile each by
-/// itself, so a CTA's roles no longer work on one tile together.
-static bool areRolesConnected(KernelOp kernel) {
-  llvm::EquivalenceClasses<Operation *> connected;
-  SmallVector<Operation *> working;
-  for (auto role : kernel.getBody().getOps<RoleOp>())
-    if (!role.getBody().getOps<WorkOp>().empty()) {
-      working.push_back(role);
-      connected.insert(role);
-    }
-  for (const auto &[channel, uses] : collectChannelUses(kernel)) {
-    auto roles = llvm::to_vector(
-        llvm::concat<const RoleOp>(uses.producers, uses.consumers));
-    for (RoleOp role : roles)
-      connected.unionSets(roles.front(), role);
-  }
-  return llvm::all_of(working, [&](Operation *role) {
-    return connected.isEquivalent(working.front(), role);
-  });
-}
-
-/// Returns true if CTAs of the kernel can go on from work tile to work tile. A
-/// copy of the kernel is taken through the passes that can refuse that:
-///   - Memory that changes hands at the end of the only work tile must have
-///     come back before the next one.
-///   - An accumulator that begins anew needs a loop that makes a pass.
-///   - The proof has more states to look at, many more if loops may make no
-///     pass.
-///
-/// Other conditions keep the kernel fast:
-///   - Loads must not get less memory: each pass would wait for what is saved
-///     once a tile.
-///   - No role may go on without the others.
-///   - No role may hold tiles while it waits for others: it has used up its
-///     registers, so ptxas spills what the next tile needs.
-static bool canPersist(KernelOp kernel, const WorkBalance &balance) {
-  QuietTrial trial(kernel.getContext());
-  OwningOpRef<KernelOp> copy = kernel.clone();
-  assign(*copy, balance, Schedule::Static);
-  if (failed(specializeWarps(*copy)) || !areRolesConnected(*copy))
-    return false;
-  for (auto role : copy->getBody().getOps<RoleOp>())
-    if (role.getLayout() && registersAcrossWaits(role) != 0)
-      return false;
-  FailureOr<bool> fits = scheduleToFit(*copy, TileScheduleOptions());
-  if (failed(fits) || !*fits ||
-      failed(verifyProtocol(*copy, nullptr, kMaxTrialStates)))
-    return false;
-  OwningOpRef<KernelOp> alone = kernel.clone();
-  return failed(specializeWarps(*alone)) ||
-         failed(scheduleToFit(*alone, TileScheduleOptions())) ||
-         keepsStages(*alone, *copy);
 }
 
 /// Returns true if the kernel has more work tiles along an axis of the grid
@@ -212,17 +127,38 @@ static bool exceedsGrid(KernelOp kernel, bool mayBe) {
   return false;
 }
 
-/// Returns the schedule for a kernel whose schedule nobody has chosen.
-static Schedule chooseSchedule(KernelOp kernel, const WorkBalance &balance) {
+/// Returns true if the kernel has a schedule or roles, and stays as it is.
+static bool isAssigned(KernelOp kernel) {
+  return kernel.getSchedule() || !kernel.getBody().getOps<RoleOp>().empty();
+}
+
+SmallVector<Schedule> fa4::tile::getSchedulesToTry(KernelOp kernel) {
   if (findNestedWorkTile(kernel))
-    return Schedule::Grid;
-  if (balance.trend != Trend::Constant || takesTurns(kernel) ||
+    return {Schedule::Grid};
+  if (findWorkBalance(kernel).trend != Trend::Constant || takesTurns(kernel) ||
       exceedsGrid(kernel, /*mayBe=*/false))
-    return Schedule::LongestFirst;
-  if (canPersist(kernel, balance))
-    return Schedule::Static;
-  return exceedsGrid(kernel, /*mayBe=*/true) ? Schedule::LongestFirst
-                                             : Schedule::Grid;
+    return {Schedule::LongestFirst};
+  return {Schedule::Static, exceedsGrid(kernel, /*mayBe=*/true)
+                                ? Schedule::LongestFirst
+                                : Schedule::Grid};
+}
+
+LogicalResult fa4::tile::assignWork(KernelOp kernel, Schedule schedule) {
+  if (schedule == Schedule::Grid || isAssigned(kernel))
+    return success();
+  if (schedule == Schedule::Requested && !kernel.getTarget().requestsWork)
+    return kernel.emitOpError("is for '")
+           << kernel.getChip()
+           << "', whose CTAs cannot ask for the work of other ones "
+              "(clusterlaunchcontrol): the schedule 'clc' is not possible";
+  // A nested tile.work_tile, as in a branch, keeps the coordinates of the
+  // grid.
+  if (WorkTileOp nested = findNestedWorkTile(kernel))
+    return nested.emitOpError("is in a region: coordinates of work tiles that "
+                              "a schedule assigns stand at the top of a "
+                              "program");
+  assign(kernel, schedule);
+  return success();
 }
 
 namespace {
@@ -238,29 +174,17 @@ struct TileAssignWork : public tile::impl::TileAssignWorkBase<TileAssignWork> {
           << schedule << "'; the schedules are auto, grid, static, lpt, clc";
       return signalPassFailure();
     }
-    // A schedule in the IR stays as it is.
-    if (asked == Schedule::Grid || kernel.getSchedule() ||
-        !kernel.getBody().getOps<RoleOp>().empty())
-      return;
-    WorkBalance balance = findWorkBalance(kernel);
-    Schedule chosen = asked ? *asked : chooseSchedule(kernel, balance);
-    if (chosen == Schedule::Grid)
-      return;
-    if (chosen == Schedule::Requested && !kernel.getTarget().requestsWork) {
-      kernel.emitOpError("is for '")
-          << kernel.getChip()
-          << "', whose CTAs cannot ask for the work of other ones "
-             "(clusterlaunchcontrol): the schedule 'clc' is not possible";
-      return signalPassFailure();
-    }
-    // A nested tile.work_tile, as in a branch, keeps the coordinates of the
-    // grid.
-    if (WorkTileOp nested = findNestedWorkTile(kernel)) {
-      nested.emitOpError("is in a region: coordinates of work tiles that a "
-                         "schedule assigns stand at the top of a program");
-      return signalPassFailure();
-    }
-    assign(kernel, balance, chosen);
+    if (!isAssigned(kernel) &&
+        failed(assignWork(kernel, asked ? *asked : getPlanned(kernel))))
+      signalPassFailure();
+  }
+
+private:
+  /// Returns the schedule of the kernel's plan. Without a plan, returns the one
+  /// that need not be tried.
+  static Schedule getPlanned(KernelOp kernel) {
+    PlanAttr plan = kernel.getPlanAttr();
+    return plan ? plan.getSchedule() : getSchedulesToTry(kernel).back();
   }
 };
 

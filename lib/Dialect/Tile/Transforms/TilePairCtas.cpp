@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "PairProgram.h"
-#include "QuietTrial.h"
 #include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/TargetDescription.h"
@@ -174,7 +173,6 @@ private:
   static bool hasRoomForTurns(KernelOp kernel, const PairPlan &plan) {
     if (plan.turns.empty())
       return true;
-    QuietTrial trial(kernel.getContext());
     OwningOpRef<KernelOp> copy = kernel.clone();
     writePairProgram(*copy, std::get<PairPlan>(findPairPlan(*copy)));
     return haveRoomForTurns(*copy);

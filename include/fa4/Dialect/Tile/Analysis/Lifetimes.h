@@ -118,6 +118,10 @@ private:
   llvm::MapVector<ChannelOp, ChannelUses> uses;
   llvm::SmallVector<Buffer> buffers;
   llvm::DenseMap<ChannelOp, unsigned> bufferOf;
+  /// The commits that publish the result of an MMA, and the channels with
+  /// commits that tell nothing about accesses to shared memory.
+  llvm::DenseSet<mlir::Operation *> mmaCommits;
+  llvm::DenseSet<ChannelOp> relaxed;
   ExecutionCounts counts;
   std::map<std::pair<mlir::Operation *, mlir::Operation *>, bool> balanced;
   /// Results of getEventsAfter. The keys are the operation, whether it is an

@@ -56,7 +56,7 @@ llvm::LogicalResult verifyTurns(KernelOp kernel);
 
 /// Returns true if the tensors that count the turns of the kernel have room for
 /// the parts of each turn and for the CTAs of a cluster. This is a part of the
-/// proof of verifyTurns. Emits an error where not even that much is understood.
+/// proof of verifyTurns, and emits nothing.
 bool haveRoomForTurns(KernelOp kernel);
 
 } // namespace fa4::tile

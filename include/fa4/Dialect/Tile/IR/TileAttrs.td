@@ -239,6 +239,62 @@ def Tile_PlaceAttr : AttrDef<Tile_Dialect, "Place"> {
   let genVerifyDecl = 1;
 }
 
+def Tile_MmaOrder : I32EnumAttr<"MmaOrder", "when the MMAs of the next iteration are issued", [
+    I32EnumAttrCase<"Ahead", 0, "ahead">, I32EnumAttrCase<"Early", 1, "early">,
+    I32EnumAttrCase<"Late", 2, "late">, I32EnumAttrCase<"None", 3, "none">]> {
+  let cppNamespace = "::fa4::tile";
+  let genSpecializedAttr = 0;
+}
+
+def Tile_PlanAttr : AttrDef<Tile_Dialect, "Plan"> {
+  let mnemonic = "plan";
+  let summary = "what has been chosen for a kernel by trying it";
+  let description = [{
+    Choices that depend on whether what follows from them fits into the chip's memory. `tile-plan` tries them and writes the plan;
+    the passes that follow it decide nothing by trial. A plan that a kernel has stays as it is, so it can be
+    edited. A plan that asks for what a kernel does not have (parts of stores, for a kernel whose values cannot be
+    divided) is followed as far as possible.
+
+    | parameter | default | meaning | followed by |
+    |---|---|---|---|
+    | `schedule` | `grid` | which CTA works on which work tile: `grid`, `lpt`, `static` or `clc` (see `#tile.schedule`) | `tile-assign-work` |
+    | `split_arrivals` | `true` | A operands of MMAs that lanes compute arrive in two parts | `tile-split-values` |
+    | `store_parts` | 1 | values that are stored in loops leave in up to so many parts of equal columns | `tile-split-values` |
+    | `share_stores` | `false` | values that are stored one after another share a ring | `tile-split-values` |
+    | `divide_loads` | `false` | B operands of MMAs arrive in parts where that is possible | `tile-split-values` |
+    | `mmas` | | when the MMAs of the next iteration of a loop are issued | `tile-pipeline` |
+    | `overlap_stores` | `true` | a store in a loop is issued before the last one has ended | `tile-order` |
+    | `max_stages` | 8 | most stages of a ring that loads fill | `tile-stages` |
+
+    | `mmas` | the MMAs of the next iteration are issued |
+    |---|---|
+    | `ahead` | when the values in their buffers have been read: what other roles compute from these needs buffers of its own |
+    | `early` | when their buffers are free, which what is computed from the last values uses, too |
+    | `late` | behind the MMAs of the last iteration, whose buffers are then free |
+    | `none` | behind the whole iteration: loops are not pipelined |
+
+    Example:
+
+    ```mlir
+    tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>],
+                    plan = #tile.plan<schedule = lpt, mmas = early, store_parts = 2>} {
+    }
+    ```
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"::fa4::tile::Schedule", "::fa4::tile::Schedule::Grid">:$schedule,
+    EnumParameter<Tile_MmaOrder>:$mmas,
+    DefaultValuedParameter<"bool", "true">:$split_arrivals,
+    DefaultValuedParameter<"int64_t", "1">:$store_parts,
+    DefaultValuedParameter<"bool", "false">:$share_stores,
+    DefaultValuedParameter<"bool", "false">:$divide_loads,
+    DefaultValuedParameter<"bool", "true">:$overlap_stores,
+    DefaultValuedParameter<"int64_t", "8">:$max_stages);
+  let genVerifyDecl = 1;
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def Tile_TurnType : TypeDef<Tile_Dialect, "Turn"> {
   let mnemonic = "turn";
   let summary = "the turn of a work tile at a place";

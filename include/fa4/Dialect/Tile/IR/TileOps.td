@@ -57,15 +57,13 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     SingleBlock]> {
   let summary = "a GPU kernel over work tiles";
   let description = [{
-    A kernel that the chip named by `chip` runs, once for each work tile of
-    `grid`, one CTA each. It is public, as it is launched from outside of the
-    module too. Its body is a tile program, or channels and roles and nothing else.
+    A kernel that the chip named by `chip` runs, once for each work tile of `grid`, one CTA each. It is public, as it
+    is launched from outside of the module too. Its body is a tile program, or channels and roles and nothing else.
 
-    Arguments are memrefs (global tensors) and scalars (`f32`, `i32`, `index`).
-    A memref has `tile.name`, its name in the manifest, and `tile.dims`, one name
-    a dimension: dimensions with equal names have equal sizes, a name that
-    is a number is a static size, and `align(N, 128)` is size `N`, rounded up to a multiple of 128. `tile.output` says what the kernel does with an
-    argument that it writes:
+    Arguments are memrefs (global tensors) and scalars (`f32`, `i32`, `index`). A memref has `tile.name`, its name
+    in the manifest, and `tile.dims`, one name a dimension: dimensions with equal names have equal sizes, a name
+    that is a number is a static size, and `align(N, 128)` is size `N`, rounded up to a multiple of 128.
+    `tile.output` says what the kernel does with an argument that it writes:
 
     | `tile.output` | elements of the tensor |
     |---|---|
@@ -74,7 +72,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     | `"ordered"` | `tile.reduce_add` adds to them, always in a turn (`tile.await_turn`), so that the sums do not depend on timing |
     | `"partial"` | some are written; nothing is checked |
 
-    Without it, an argument that `tile.reduce_add` adds to is `"accumulate"`, and any other that is written is `"once"`. `tile-verify-outputs` and `tile-to-nvvm` check it.
+    Without it, an argument that `tile.reduce_add` adds to is `"accumulate"`, and any other that is written is
+    `"once"`. `tile-verify-outputs` and `tile-to-nvvm` check it.
     `tile.if_empty`, an f32, beside it is what the tensor holds where a size is 0. A kernel that has one may be called so, and is not launched: see
     [manifests](../simulator-manifest.md#sizes-of-0). Its outputs without one stay as they are. Other kernels are not called with sizes of 0.
 
@@ -85,6 +84,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     | `schedule` | which CTA works on which work tile (`#tile.schedule`); one CTA a work tile without it |
     | `order` | in which order they are worked on (`#tile.order`); only beside a `schedule` |
     | `cluster` | which work tiles two CTAs work on together (`#tile.cluster`); each CTA for itself without it. `tile-pair-ctas` sets it |
+    | `plan` | what has been chosen by trying it (`#tile.plan`). `tile-plan` sets it |
     | `smem_bytes`, `tmem_columns` | what the placed channels need; set by `tile-allocate` |
 
     Example:
@@ -116,17 +116,12 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     ```
   }];
   let arguments = (ins
-    SymbolNameAttr:$sym_name,
-    TypeAttrOf<FunctionType>:$function_type,
-    OptionalAttr<DictArrayAttr>:$arg_attrs,
-    OptionalAttr<DictArrayAttr>:$res_attrs,
-    StrAttr:$chip,
-    TypedArrayAttrBase<Tile_ExtentAttr, "grid extents">:$grid,
-    OptionalAttr<Tile_ScheduleAttr>:$schedule,
-    OptionalAttr<Tile_OrderAttr>:$order,
-    OptionalAttr<Tile_ClusterAttr>:$cluster,
-    OptionalAttr<I64Attr>:$smem_bytes,
-    OptionalAttr<I64Attr>:$tmem_columns);
+    SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+    OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
+    StrAttr:$chip, TypedArrayAttrBase<Tile_ExtentAttr, "grid extents">:$grid,
+    OptionalAttr<Tile_ScheduleAttr>:$schedule, OptionalAttr<Tile_OrderAttr>:$order,
+    OptionalAttr<Tile_ClusterAttr>:$cluster, OptionalAttr<Tile_PlanAttr>:$plan,
+    OptionalAttr<I64Attr>:$smem_bytes, OptionalAttr<I64Attr>:$tmem_columns);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -149,6 +144,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     Schedule getScheduleOrGrid() { return getSchedule().value_or(Schedule::Grid); }
     /// Returns the number of CTAs that work together: 1 without `cluster`.
     int64_t getClusterSize() { return getCluster() ? getClusterAttr().getSize() : 1; }
+    /// Returns `plan`; without one, the plan that gives up no speed for memory.
+    PlanAttr getPlanOrFastest();
     /// An extent of `grid` as `#tile.order` numbers it: along the axis of a
     /// `cluster` its work tiles are one.
     ExtentAttr getNumberedExtent(unsigned axis);

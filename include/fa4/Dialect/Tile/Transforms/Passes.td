@@ -12,6 +12,10 @@
 // In the order of the pipeline.
 include "fa4/Dialect/Tile/Transforms/ProgramPasses.td"
 include "fa4/Dialect/Tile/Transforms/RolePasses.td"
+// They have a page of their own.
+#ifndef FA4_SCHEDULE_PASSES_APART
+include "fa4/Dialect/Tile/Transforms/SchedulePasses.td"
+#endif
 include "fa4/Dialect/Tile/Transforms/MemoryPasses.td"
 include "fa4/Dialect/Tile/Transforms/LanePasses.td"
 include "fa4/Dialect/Tile/Transforms/ProtocolPasses.td"

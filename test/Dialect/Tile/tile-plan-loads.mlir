@@ -6,7 +6,7 @@
 // RUN: fa4-opt %s --attn-to-nvvm="to=schedule pairs=off" | FileCheck %s
 
 // Without it, values take turns with the products that read them.
-// RUN: fa4-opt %s --attn-to-nvvm="to=warp-specialize pairs=off" | fa4-opt --pass-pipeline='builtin.module(tile.kernel(tile-schedule{divide-loads=false}))' | FileCheck --check-prefix=WHOLE %s
+// RUN: fa4-opt %s --attn-to-nvvm="to=warp-specialize pairs=off" | sed 's/divide_loads = true/divide_loads = false/' | fa4-opt --attn-to-nvvm="from=warp-specialize to=schedule" | FileCheck --check-prefix=WHOLE %s
 
 // A pair of CTAs has room for two blocks, which stay whole.
 // RUN: sed -e 's/mask<causal, bottom_right>//' %s | fa4-opt --attn-to-nvvm="to=schedule pairs=on" | FileCheck --check-prefix=PAIR %s

@@ -1,4 +1,4 @@
-//===- TileScheduleStages.cpp - stages from the memory budget ---===//
+//===- TileStages.cpp - stages from the memory budget ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,13 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileSchedule.h"
+#include "Schedule.h"
 #include "fa4/Dialect/Tile/Analysis/FirstFit.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/RowWork.h"
+#include "fa4/Dialect/Tile/Analysis/ScheduleTable.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "llvm/Support/MathExtras.h"
 #include <map>
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_TILESTAGES
+#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace fa4::tile
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -171,21 +178,6 @@ static void doubleExchanges(KernelOp kernel, const TargetDescription &target,
   }
 }
 
-/// Gives each buffer the most stages that one of its channels already has or
-/// requires.
-static void setLeastStages(KernelOp kernel, const RequiredStages &required) {
-  for (SmallVector<ChannelOp> &buffer : collectBuffers(kernel)) {
-    int64_t stages = 1;
-    for (ChannelOp channel : buffer) {
-      stages = std::max<int64_t>(stages, channel.getStages());
-      if (auto it = required.find(channel); it != required.end())
-        stages = std::max(stages, it->second);
-    }
-    for (ChannelOp channel : buffer)
-      channel.setStages(stages);
-  }
-}
-
 /// Gives each ring one more stage in turn until the next one gains nothing or
 /// does not fit. A round that does not fit for all rings gives second stages
 /// but no third ones: a load of the other rings waits for its turn anyway, and
@@ -217,11 +209,9 @@ static void growRings(SmallVector<ChannelOp> rings,
   }
 }
 
-StageFit fa4::tile::chooseStages(KernelOp kernel,
-                                 const TargetDescription &target,
-                                 const RequiredStages &required,
-                                 int64_t maxStages) {
-  setLeastStages(kernel, required);
+StageFit fa4::tile::chooseStages(KernelOp kernel) {
+  const TargetDescription &target = kernel.getTarget();
+  int64_t maxStages = kernel.getPlanOrFastest().getMaxStages();
   // Rings of large values come first: for a value that arrives in parts, the
   // next load waits for a part only.
   std::map<int64_t, SmallVector<ChannelOp>, std::greater<>> bySize;
@@ -233,18 +223,47 @@ StageFit fa4::tile::chooseStages(KernelOp kernel,
   llvm::DenseMap<ChannelOp, int64_t> useful =
       findUsefulStages(kernel, all, target, maxStages);
   SharedMemory memory(kernel);
-  bool fits = memory.bytes() <= static_cast<int64_t>(target.smemBytes);
-  if (fits && maxStages > 1)
-    doubleExchanges(kernel, target, memory);
-  if (fits)
+  StageFit fit = {memory.bytes(), ChannelOp(), /*largestSingle=*/0};
+  if (fit.bytes <= static_cast<int64_t>(target.smemBytes)) {
+    if (maxStages > 1)
+      doubleExchanges(kernel, target, memory);
     growRings(all, useful, memory, target);
-  bool doubleBuffered = llvm::all_of(all, [&](ChannelOp ring) {
-    int64_t stages = ring.getStages();
-    return stages >= std::min<int64_t>(2, useful.lookup(ring));
-  });
-  int64_t largestSingle = 0;
-  for (ChannelOp ring : all)
-    if (ring.getStages() == 1)
-      largestSingle = std::max<int64_t>(largestSingle, getSmemBytes(ring));
-  return {fits, doubleBuffered, largestSingle};
+  }
+  for (ChannelOp ring : all) {
+    if (ring.getStages() != 1)
+      continue;
+    if (!fit.single && useful.lookup(ring) > 1)
+      fit.single = ring;
+    fit.largestSingle =
+        std::max<int64_t>(fit.largestSingle, getSmemBytes(ring));
+  }
+  return fit;
 }
+
+void fa4::tile::requireStages(ChannelOp channel, int64_t stages) {
+  auto kernel = channel->getParentOfType<KernelOp>();
+  for (SmallVector<ChannelOp> &buffer : collectBuffers(kernel))
+    if (llvm::is_contained(buffer, channel))
+      for (ChannelOp sharing : buffer)
+        sharing.setStages(std::max<int64_t>(sharing.getStages(), stages));
+}
+
+namespace {
+
+struct TileStages : public fa4::tile::impl::TileStagesBase<TileStages> {
+  using TileStagesBase::TileStagesBase;
+
+  void runOnOperation() override {
+    KernelOp kernel = getOperation();
+    chooseStages(kernel);
+    if (!print)
+      return;
+    // Kernels are scheduled in parallel, so each table is printed as a whole.
+    std::string table;
+    llvm::raw_string_ostream os(table);
+    printSchedule(kernel, os);
+    llvm::errs() << table;
+  }
+};
+
+} // namespace

@@ -1,4 +1,4 @@
-//===- TileScheduleSplit.cpp - values that arrive in parts ---===//
+//===- SplitOperands.cpp - operands of MMAs that arrive in parts ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileSchedule.h"
+#include "Schedule.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

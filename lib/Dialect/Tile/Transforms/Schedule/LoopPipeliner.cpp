@@ -1,4 +1,4 @@
-//===- TileSchedulePipeline.cpp - prologue, steady state, epilogue ---===//
+//===- LoopPipeliner.cpp - prologue, steady state, epilogue ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +11,7 @@
 // counts are dynamic, and indices and conditions are computed again for the
 // iteration that needs them.
 
-#include "TileSchedule.h"
+#include "Schedule.h"
 #include "fa4/Dialect/Tile/Analysis/IndexForms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -293,7 +293,7 @@ static void reorder(const LoopPlan &plan) {
   }
 }
 
-void fa4::tile::applyPlan(const LoopPlan &plan, RequiredStages &required) {
+void fa4::tile::applyPlan(const LoopPlan &plan) {
   if (!plan.isPipelined())
     return reorder(plan);
   // A channel needs another stage if its next value is waited for before the
@@ -306,7 +306,7 @@ void fa4::tile::applyPlan(const LoopPlan &plan, RequiredStages &required) {
       if (auto release = dyn_cast<ReleaseOp>(later);
           release && release.getChannel() == wait.getChannel() &&
           plan.stage.lookup(release) != 0)
-        required[wait.getChannel().getDefiningOp<ChannelOp>()] = 2;
+        requireStages(wait.getChannel().getDefiningOp<ChannelOp>(), 2);
   }
   Pipeliner(plan).run();
 }

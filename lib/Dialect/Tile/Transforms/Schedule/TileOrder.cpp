@@ -1,4 +1,4 @@
-//===- TileScheduleOrder.cpp - order in straight-line code ---===//
+//===- TileOrder.cpp - order in straight-line code ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileSchedule.h"
+#include "Schedule.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
+#include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace fa4::tile {
+#define GEN_PASS_DEF_TILEORDER
+#include "fa4/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace fa4::tile
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -369,7 +375,13 @@ static void tidyBlock(Block &block, bool oneThread) {
         tidyBlock(inner, oneThread);
 }
 
-void fa4::tile::tidyRole(RoleOp role) {
+/// Puts the operations of each block of the role in order. Waits go directly
+/// before the first use of their value (or where `waitForLoadedVectorsFirst`
+/// puts them), and releases directly behind the last use. In compute roles,
+/// acquires go where the computation of the committed value begins, and
+/// computations for no commit go behind the last commit. Outside of loops, each
+/// value goes directly before its first use.
+static void tidyRole(RoleOp role) {
   tidyBlock(role.getBody().front(), role.runsOnOneThread());
 }
 
@@ -412,7 +424,9 @@ static SmallVector<LoadGroup> collectFirstLoads(Block &block, scf::ForOp loop) {
   return {};
 }
 
-void fa4::tile::orderFirstLoads(KernelOp kernel) {
+/// Sorts the loads in front of the loop of a role that only loads, in the order
+/// in which their consumers wait for them.
+static void orderFirstLoads(KernelOp kernel) {
   llvm::DenseMap<Operation *, uint64_t> number;
   kernel.walk<WalkOrder::PreOrder>(
       [&](Operation *op) { number.insert({op, number.size()}); });
@@ -446,3 +460,25 @@ void fa4::tile::orderFirstLoads(KernelOp kernel) {
         op->moveBefore(loop);
   }
 }
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+void fa4::tile::orderRoles(KernelOp kernel) {
+  for (auto role : kernel.getBody().getOps<RoleOp>())
+    tidyRole(role);
+  // tidyRole releases a value as early as possible. Here the release moves
+  // behind the next store.
+  if (kernel.getPlanOrFastest().getOverlapStores())
+    overlapStores(kernel);
+  orderFirstLoads(kernel);
+}
+
+namespace {
+
+struct TileOrder : public fa4::tile::impl::TileOrderBase<TileOrder> {
+  void runOnOperation() override { orderRoles(getOperation()); }
+};
+
+} // namespace

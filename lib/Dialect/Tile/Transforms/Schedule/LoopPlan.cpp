@@ -1,4 +1,4 @@
-//===- TileSchedulePlan.cpp - order of operations in a loop ---===//
+//===- LoopPlan.cpp - order of operations in a loop ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileSchedule.h"
+#include "Schedule.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -502,13 +502,11 @@ bool UseChecker::isMade(Value value, int age, unsigned position) {
 }
 
 namespace {
-/// Plans the loops of a kernel, and collects the reasons why some stay as they
-/// are.
+/// Plans the loops of a kernel.
 class KernelPlanner {
 public:
-  KernelPlanner(KernelOp kernel, const RoleGraph &graph,
-                ScheduleRemarks &remarks)
-      : kernel(kernel), graph(graph), remarks(remarks) {}
+  KernelPlanner(KernelOp kernel, const RoleGraph &graph)
+      : kernel(kernel), graph(graph) {}
 
   LogicalResult planMmas(MmaOrder order);
   void planLoads();
@@ -526,7 +524,6 @@ private:
 
   KernelOp kernel;
   const RoleGraph &graph;
-  ScheduleRemarks &remarks;
 };
 } // namespace
 
@@ -537,7 +534,7 @@ LogicalResult KernelPlanner::planMmas(MmaOrder order) {
     if (failed(result) || !planner.hasMma())
       return;
     auto remark = [&](const Twine &reason) {
-      remarks.push_back({loop.getLoc(), ("not pipelined: " + reason).str()});
+      emitRemark(loop.getLoc()) << "not pipelined: " << reason;
     };
     if (ChannelOp channel = graph.irregularChannel(loop))
       return remark("the commits and waits of channel '" + channel.getLabel() +
@@ -571,11 +568,9 @@ void KernelPlanner::planLoads() {
     plans.insert({loop, std::move(plan)});
 }
 
-FailureOr<LoopPlans> fa4::tile::planLoops(KernelOp kernel,
-                                          const RoleGraph &graph,
-                                          MmaOrder order,
-                                          ScheduleRemarks &remarks) {
-  KernelPlanner planner(kernel, graph, remarks);
+FailureOr<LoopPlans>
+fa4::tile::planLoops(KernelOp kernel, const RoleGraph &graph, MmaOrder order) {
+  KernelPlanner planner(kernel, graph);
   if (failed(planner.planMmas(order)))
     return failure();
   planner.planLoads();

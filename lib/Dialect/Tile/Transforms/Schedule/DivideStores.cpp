@@ -1,4 +1,4 @@
-//===- TileScheduleStores.cpp - stores that overlap ---===//
+//===- DivideStores.cpp - values that are stored in parts ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,13 +8,10 @@
 
 // A value that leaves the kernel in each iteration of a loop goes through
 // shared memory. Lanes write it to a stage; a store reads the stage later, and
-// the stage is released when the store has read it. With two stages, the role
-// that stores can issue the next store before the last one has ended. If shared
-// memory does not hold two stages of the whole value, the value goes through
-// the ring in parts.
+// the stage is released when the store has read it. If shared memory does not
+// hold two stages of the whole value, the value goes through the ring in parts.
 
-#include "QuietTrial.h"
-#include "TileSchedule.h"
+#include "Schedule.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
 #include "fa4/Dialect/Tile/Analysis/ValueHome.h"
@@ -27,86 +24,6 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-static bool isStore(Operation *op) { return isa<StoreOp, ReduceAddOp>(op); }
-
-//===----------------------------------------------------------------------===//
-// The order in a loop of stores
-//===----------------------------------------------------------------------===//
-
-/// Moves the releases into an scf.if on the comparison of `a` and `b`.
-static void guardReleases(OpBuilder &builder, Location loc,
-                          arith::CmpIPredicate predicate, Value a, Value b,
-                          ArrayRef<ReleaseOp> releases) {
-  Value condition = arith::CmpIOp::create(builder, loc, predicate, a, b);
-  auto guard = scf::IfOp::create(builder, loc, condition);
-  OpBuilder inner = guard.getThenBodyBuilder();
-  for (ReleaseOp release : releases)
-    ReleaseOp::create(inner, release.getLoc(), release.getChannel());
-}
-
-/// Moves each release of the loop behind the next store. For the last store of
-/// an iteration, this is the first store of the next iteration: the release is
-/// left out in the first iteration, and stands once more behind the loop. A
-/// release does not move behind the end of a turn, which waits for all stores.
-static void delayReleases(scf::ForOp loop, RequiredStages &required) {
-  SmallVector<ReleaseOp> pending;
-  Operation *firstStore = nullptr;
-  for (Operation &op : llvm::make_early_inc_range(*loop.getBody())) {
-    if (auto release = dyn_cast<ReleaseOp>(op)) {
-      pending.push_back(release);
-      required[release.getChannel().getDefiningOp<ChannelOp>()] = 2;
-    }
-    if (isa<PassTurnOp>(op))
-      pending.clear();
-    if (!isStore(&op))
-      continue;
-    firstStore = firstStore ? firstStore : &op;
-    for (ReleaseOp release : llvm::reverse(std::exchange(pending, {})))
-      release->moveAfter(&op);
-  }
-  if (pending.empty())
-    return;
-  Location loc = loop.getLoc();
-  OpBuilder builder(loop.getContext());
-  builder.setInsertionPointAfter(firstStore);
-  guardReleases(builder, loc, arith::CmpIPredicate::ne, loop.getInductionVar(),
-                loop.getLowerBound(), pending);
-  builder.setInsertionPointAfter(loop);
-  guardReleases(builder, loc, arith::CmpIPredicate::slt, loop.getLowerBound(),
-                loop.getUpperBound(), pending);
-  for (ReleaseOp release : pending)
-    release->erase();
-}
-
-/// Returns true if the loop only waits for values, stores them (perhaps in
-/// turn) and releases them, all directly in its body.
-static bool isStoreLoop(scf::ForOp loop) {
-  bool stores = false;
-  return loop.getRegionIterArgs().empty() &&
-         llvm::all_of(loop.getBody()->without_terminator(),
-                      [&](Operation &op) {
-                        stores |= isStore(&op);
-                        return isStore(&op) ||
-                               isa<WaitOp, AwaitTurnOp, PassTurnOp>(op) ||
-                               (isa<ReleaseOp>(op) && stores) ||
-                               isMemoryEffectFree(&op);
-                      }) &&
-         stores;
-}
-
-void fa4::tile::overlapStores(KernelOp kernel, RequiredStages &required) {
-  for (auto role : kernel.getBody().getOps<RoleOp>())
-    if (role.runsOnOneThread())
-      for (auto loop :
-           KernelOp::getWorkBlock(role.getBody()).getOps<scf::ForOp>())
-        if (isStoreLoop(loop))
-          delayReleases(loop, required);
-}
-
-//===----------------------------------------------------------------------===//
-// Values in parts
-//===----------------------------------------------------------------------===//
-
 /// Returns the store that is the only user of the waited value, in its block;
 /// null otherwise.
 static Operation *findStore(WaitOp wait) {
@@ -114,7 +31,7 @@ static Operation *findStore(WaitOp wait) {
     return nullptr;
   OpOperand &use = *wait.getValue().use_begin();
   Operation *store = use.getOwner();
-  return isStore(store) && use.getOperandNumber() == 0 &&
+  return isa<StoreOp, ReduceAddOp>(store) && use.getOperandNumber() == 0 &&
                  store->getBlock() == wait->getBlock()
              ? store
              : nullptr;
@@ -318,7 +235,6 @@ static void checkTurnsInParts(KernelOp kernel) {
   });
   if (inParts.empty())
     return;
-  QuietTrial trial(kernel.getContext());
   if (!haveRoomForTurns(kernel))
     for (AwaitTurnOp turn : inParts)
       turn.setParts(1);
