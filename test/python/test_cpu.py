@@ -99,7 +99,7 @@ func.func @{name}(%a: tensor<?x{source}>) -> tensor<?x{target}> {{
 
 @pytest.fixture(scope="module")
 def module():
-    return cpu.compile(TEXT)
+    return cpu.compile(TEXT, optimization=2)
 
 
 def test_tensors_and_numbers(module, rng):

@@ -321,12 +321,13 @@ def compile(
     source: str | Path,
     *,
     options: Sequence[str] = ("--attn-to-llvm",),
-    optimization: int = 2,
+    optimization: int = 0,
     tools: Tools | None = None,
 ) -> Module:
     """Compile a module, given as text or as the Path of a file. `options` are
     fa4-opt's, and must lead to the LLVM dialect with C interfaces;
-    `optimization` is clang's level."""
+    `optimization` is clang's level, by default the lowest: to compile with -O1 takes
+    seven times as long, and longer than most calls."""
     tools = tools or Tools.find()
     from_file = isinstance(source, Path)
     text, file = (b"", [str(source)]) if from_file else (source.encode(), [])
