@@ -169,6 +169,7 @@ def test_no_local_memory_of_one_block(dims, tmp_path):
 
 
 @pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("mask", [None, Mask.causal(BR), Mask(TL, 100, 0)], ids=str)
 @pytest.mark.parametrize("dims", head_dims.GRADIENTS, ids=str)
 def test_no_local_memory_of_wide_heads(dims, mask, tmp_path):
