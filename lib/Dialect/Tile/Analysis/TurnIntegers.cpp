@@ -127,9 +127,15 @@ KnownForm TurnIntegers::getQuotient(const IndexSymbol &symbol,
   std::optional<DynamicAPInt> divisor = y->getConstant();
   if (divisor && *divisor > 0)
     return divide(roundsUp ? *x + IndexForm(*divisor) - 1 : *x, *divisor);
-  // A quotient of two sizes. The divisor is not 0.
-  IndexBounds bounds = forms->getSymbols().getBounds(symbol.operands[0]);
-  if (divisor || roundsUp || !bounds.low || *bounds.low < 0)
+  // Only a quotient of two sizes may be taken for positive.
+  bool isOfSizes = llvm::none_of(symbol.operands, [&](const IndexForm &form) {
+    return forms->getSymbols().dependsOn(form, [](const IndexSymbol &source) {
+      return source.kind == Kind::Induction ||
+             (source.operands.empty() && source.kind != Kind::Size);
+    });
+  });
+  if (divisor || roundsUp || !isOfSizes ||
+      !forms->isNonNegative(symbol.operands[0]))
     return std::nullopt;
   IndexForm quotient = forms->getSymbols().get({Kind::FloorDiv, 0, {*x, *y}});
   if (isNew(quotient)) {

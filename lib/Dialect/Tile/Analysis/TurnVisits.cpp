@@ -48,6 +48,8 @@ StringRef TurnVisits::findLoop() {
   return "";
 }
 
+/// Finds the division of the induction variable. A divisor that may be negative
+/// is none: quotient and rest would be others.
 void TurnVisits::findSplit() {
   Value induction = loop.getInductionVar();
   if (forms.getRanges().get(induction).smin().isNegative())
@@ -56,8 +58,11 @@ void TurnVisits::findSplit() {
     if (user->getNumResults() != 1 || user->getOperand(0) != induction)
       continue;
     std::optional<unsigned> symbol = forms.get(user->getResult(0)).getSymbol();
-    if (symbol && forms.getSymbol(*symbol).kind == Kind::FloorDiv &&
-        loop.isDefinedOutsideOfLoop(user->getOperand(1))) {
+    if (!symbol || forms.getSymbol(*symbol).kind != Kind::FloorDiv ||
+        !loop.isDefinedOutsideOfLoop(user->getOperand(1)))
+      continue;
+    IndexForm divisor = forms.get(user->getOperand(1));
+    if (!divisor.isZero() && forms.isNonNegative(divisor)) {
       split = user;
       return;
     }
