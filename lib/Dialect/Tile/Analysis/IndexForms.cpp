@@ -110,8 +110,13 @@ IndexForm IndexForms::getSize(StringRef name) {
   return symbols.get(std::move(symbol));
 }
 
-IndexForm IndexForms::getClusterNumber(unsigned axis) {
-  return symbols.get({Kind::ClusterNumber, axis});
+IndexForm IndexForms::getClusterNumber(KernelOp kernel, unsigned depth) {
+  unsigned axis = kernel.getClusterAttr().getAxis();
+  IndexSymbol symbol{Kind::ClusterNumber, axis};
+  int64_t last = getLastWorkTile(kernel, axis) / kernel.getClusterSize();
+  symbol.bounds = {DynamicAPInt(0), DynamicAPInt(last)};
+  symbol.depth = depth;
+  return symbols.get(std::move(symbol));
 }
 
 /// Returns true if equal operands give equal results of `op`, in every role and
@@ -138,55 +143,23 @@ static Attribute getAttributes(Operation *op) {
   return hasFlags ? kept.getDictionary(op->getContext()) : attributes;
 }
 
-/// Returns true if the operands are numbers from 0 on.
-bool IndexForms::areNonNegative(const IndexSymbol &symbol) {
-  return llvm::all_of(symbol.operands, [&](const IndexForm &operand) {
-    IndexBounds bounds = symbols.getBounds(operand);
-    return bounds.low && *bounds.low >= 0;
-  });
-}
-
-/// Sets the kind of an unsigned quotient: it may be the number of a cluster.
-static void describeQuotient(arith::DivUIOp quotient, bool isFloor,
-                             IndexSymbol &symbol) {
-  auto kernel = quotient->getParentOfType<KernelOp>();
-  ClusterAttr cluster = kernel ? kernel.getClusterAttr() : ClusterAttr();
-  if (cluster &&
-      getClusterNumberAxis(quotient, cluster.getSize()) == cluster.getAxis()) {
-    symbol.kind = IndexSymbol::Kind::ClusterNumber;
-    symbol.number = cluster.getAxis();
-    symbol.operands.clear();
-    symbol.identity.clear();
-  } else if (isFloor) {
-    symbol.kind = IndexSymbol::Kind::FloorDiv;
-  }
-}
-
-/// Sets the kind of the result of an operation, for those that have one of
-/// their own.
-void IndexForms::describe(Operation *op, IndexSymbol &symbol) {
-  llvm::TypeSwitch<Operation *>(op)
+/// Returns the kind of a result. Where signed and unsigned division differ,
+/// `isNatural` says that all operands are numbers from 0 on.
+static IndexSymbol::Kind getKind(Operation *op, bool isNatural) {
+  using Kind = IndexSymbol::Kind;
+  return llvm::TypeSwitch<Operation *, Kind>(op)
       .Case<arith::FloorDivSIOp, index::FloorDivSOp>(
-          [&](auto) { symbol.kind = Kind::FloorDiv; })
+          [](auto) { return Kind::FloorDiv; })
       .Case<arith::CeilDivSIOp, index::CeilDivSOp>(
-          [&](auto) { symbol.kind = Kind::CeilDiv; })
-      .Case([&](arith::DivUIOp quotient) {
-        describeQuotient(quotient, areNonNegative(symbol), symbol);
-      })
-      .Case<arith::DivSIOp, index::DivUOp, index::DivSOp>([&](auto) {
-        if (areNonNegative(symbol))
-          symbol.kind = Kind::FloorDiv;
-      })
-      .Case<arith::CeilDivUIOp, index::CeilDivUOp>([&](auto) {
-        if (areNonNegative(symbol))
-          symbol.kind = Kind::CeilDiv;
-      })
-      .Case([&](arith::CmpIOp compare) {
-        symbol.kind = Kind::Compare;
-        symbol.number = unsigned(compare.getPredicate());
-      })
-      .Case([&](arith::SelectOp) { symbol.kind = Kind::Select; })
-      .Case([&](LoadScalarOp) { symbol.kind = Kind::Scalar; });
+          [](auto) { return Kind::CeilDiv; })
+      .Case<arith::DivUIOp, arith::DivSIOp, index::DivUOp, index::DivSOp>(
+          [&](auto) { return isNatural ? Kind::FloorDiv : Kind::Function; })
+      .Case<arith::CeilDivUIOp, index::CeilDivUOp>(
+          [&](auto) { return isNatural ? Kind::CeilDiv : Kind::Function; })
+      .Case([](arith::CmpIOp) { return Kind::Compare; })
+      .Case([](arith::SelectOp) { return Kind::Select; })
+      .Case([](LoadScalarOp) { return Kind::Scalar; })
+      .Default(Kind::Function);
 }
 
 /// Returns the symbol of an operation's result. If the operation has no
@@ -203,7 +176,9 @@ IndexForm IndexForms::getFunction(OpResult result) {
     bounds = toBounds(IntegerRanges::infer(result, operandRanges));
   if (!isShared)
     return getOpaque(result, bounds);
-  IndexSymbol symbol{Kind::Function, result.getResultNumber()};
+  bool isNatural = llvm::all_of(
+      operandRanges, [](auto &range) { return range.smin().isNonNegative(); });
+  IndexSymbol symbol{getKind(op, isNatural), result.getResultNumber()};
   symbol.bounds = std::move(bounds);
   symbol.identity = {op->getName().getAsOpaquePointer(),
                      getAttributes(op).getAsOpaquePointer(),
@@ -214,7 +189,8 @@ IndexForm IndexForms::getFunction(OpResult result) {
     symbol.depth = std::max(symbol.depth, symbols.getDepth(form));
     symbol.operands.push_back(std::move(form));
   }
-  describe(op, symbol);
+  if (auto compare = dyn_cast<arith::CmpIOp>(op))
+    symbol.number = unsigned(compare.getPredicate());
   return symbols.get(std::move(symbol));
 }
 
@@ -356,9 +332,23 @@ IndexForm IndexForms::computeWaited(WaitOp wait) {
   return result;
 }
 
+/// Returns the kernel of whose clusters `value` is the number, or null.
+static KernelOp getKernelOfClusterNumber(Value value) {
+  auto quotient = value.getDefiningOp<arith::DivUIOp>();
+  auto kernel = quotient ? quotient->getParentOfType<KernelOp>() : KernelOp();
+  ClusterAttr cluster = kernel ? kernel.getClusterAttr() : ClusterAttr();
+  bool isNumber = cluster && getClusterNumberAxis(value, cluster.getSize()) ==
+                                 cluster.getAxis();
+  return isNumber ? kernel : KernelOp();
+}
+
 IndexForm IndexForms::compute(Value value) {
   if (std::optional<unsigned> axis = getWorkAxis(value))
     return getCoordinate(value, *axis);
+  if (KernelOp kernel = getKernelOfClusterNumber(value)) {
+    IndexForm coordinate = get(value.getDefiningOp()->getOperand(0));
+    return getClusterNumber(kernel, symbols.getDepth(coordinate));
+  }
   if (auto argument = dyn_cast<BlockArgument>(value))
     return computeArgument(argument);
   Operation *op = value.getDefiningOp();

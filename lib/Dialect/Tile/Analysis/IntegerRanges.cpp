@@ -26,41 +26,21 @@ using IntRanges = ArrayRef<ConstantIntRanges>;
 /// Returns the bounds of a sum, difference or product. Returns nothing if one
 /// of them does not fit into the type.
 static std::optional<IntRange> inferExactly(Operation *op, IntRanges operands) {
-  const IntRange &a = operands[0], &b = operands[1];
-  bool wraps = false;
-  auto compute = [&](auto function, const APInt &x, const APInt &y) {
-    bool overflow;
-    APInt result = (x.*function)(y, overflow);
-    wraps |= overflow;
-    return result;
-  };
-  return llvm::TypeSwitch<Operation *, std::optional<IntRange>>(op)
-      .Case<arith::AddIOp, index::AddOp>([&](auto) -> std::optional<IntRange> {
-        APInt low = compute(&APInt::sadd_ov, a.smin(), b.smin());
-        APInt high = compute(&APInt::sadd_ov, a.smax(), b.smax());
-        if (wraps)
-          return std::nullopt;
-        return IntRange::fromSigned(low, high);
-      })
-      .Case<arith::SubIOp, index::SubOp>([&](auto) -> std::optional<IntRange> {
-        APInt low = compute(&APInt::ssub_ov, a.smin(), b.smax());
-        APInt high = compute(&APInt::ssub_ov, a.smax(), b.smin());
-        if (wraps)
-          return std::nullopt;
-        return IntRange::fromSigned(low, high);
-      })
-      .Case<arith::MulIOp, index::MulOp>([&](auto) -> std::optional<IntRange> {
-        SmallVector<APInt, 4> corners;
-        for (const APInt &x : {a.smin(), a.smax()})
-          for (const APInt &y : {b.smin(), b.smax()})
-            corners.push_back(compute(&APInt::smul_ov, x, y));
-        if (wraps)
-          return std::nullopt;
-        auto less = [](const APInt &x, const APInt &y) { return x.slt(y); };
-        return IntRange::fromSigned(*llvm::min_element(corners, less),
-                                    *llvm::max_element(corners, less));
-      })
-      .Default([](Operation *) { return std::nullopt; });
+  // Twice as many bits hold every sum and product.
+  unsigned bits = operands[0].smin().getBitWidth();
+  IntRange wide[] = {intrange::extSIRange(operands[0], 2 * bits),
+                     intrange::extSIRange(operands[1], 2 * bits)};
+  IntRange exact = llvm::TypeSwitch<Operation *, IntRange>(op)
+                       .Case<arith::AddIOp, index::AddOp>(
+                           [&](auto) { return intrange::inferAdd(wide); })
+                       .Case<arith::SubIOp, index::SubOp>(
+                           [&](auto) { return intrange::inferSub(wide); })
+                       .Case<arith::MulIOp, index::MulOp>(
+                           [&](auto) { return intrange::inferMul(wide); });
+  if (!exact.smin().isSignedIntN(bits) || !exact.smax().isSignedIntN(bits))
+    return std::nullopt;
+  return IntRange::fromSigned(exact.smin().trunc(bits),
+                              exact.smax().trunc(bits));
 }
 
 /// Returns the bounds of a number in `range` after a cast to `bits` bits.

@@ -134,7 +134,7 @@ IndexForm OutputStores::getIndex(const OutputStore &store, unsigned dim) {
     return index;
   unsigned axis = kernel.getClusterAttr().getAxis();
   IndexForm own =
-      forms.getClusterNumber(axis) * kernel.getClusterSize() + *store.rank;
+      forms.getClusterNumber(kernel) * kernel.getClusterSize() + *store.rank;
   IndexForm factor(forms.getSymbols().takeCoordinate(index, axis));
   return index + factor * own;
 }

@@ -166,34 +166,28 @@ FailureOr<LinearForm> ProtocolNumbers::toForm(const IndexForm &number,
 /// nothing.
 static std::optional<ProtocolCondition::Predicate>
 getPredicate(arith::CmpIPredicate predicate, bool hasNegative) {
-  switch (predicate) {
-  case arith::CmpIPredicate::eq:
-    return ProtocolCondition::Equal;
-  case arith::CmpIPredicate::ne:
-    return ProtocolCondition::NotEqual;
-  case arith::CmpIPredicate::slt:
-    return ProtocolCondition::Less;
-  case arith::CmpIPredicate::sle:
-    return ProtocolCondition::LessEqual;
-  case arith::CmpIPredicate::sgt:
-    return ProtocolCondition::Greater;
-  case arith::CmpIPredicate::sge:
-    return ProtocolCondition::GreaterEqual;
-  default:
-    break;
-  }
-  if (hasNegative)
+  using Predicate = arith::CmpIPredicate;
+  if (hasNegative && predicate >= Predicate::ult)
     return std::nullopt;
   switch (predicate) {
-  case arith::CmpIPredicate::ult:
+  case Predicate::eq:
+    return ProtocolCondition::Equal;
+  case Predicate::ne:
+    return ProtocolCondition::NotEqual;
+  case Predicate::slt:
+  case Predicate::ult:
     return ProtocolCondition::Less;
-  case arith::CmpIPredicate::ule:
+  case Predicate::sle:
+  case Predicate::ule:
     return ProtocolCondition::LessEqual;
-  case arith::CmpIPredicate::ugt:
+  case Predicate::sgt:
+  case Predicate::ugt:
     return ProtocolCondition::Greater;
-  default:
+  case Predicate::sge:
+  case Predicate::uge:
     return ProtocolCondition::GreaterEqual;
   }
+  llvm_unreachable("all predicates are above");
 }
 
 /// Returns the form that a condition compares with 0, and how. A comparison

@@ -159,7 +159,8 @@ TEST_F(IndexFormsTest, knowsTheNumberOfACluster) {
   )");
   EXPECT_EQ(getSymbol(get(2)).kind, Kind::ClusterNumber);
   EXPECT_EQ(getSymbol(get(2)).number, 0u);
-  EXPECT_EQ(get(2), forms.getClusterNumber(0));
+  EXPECT_EQ(get(2),
+            forms.getClusterNumber(*module->getOps<KernelOp>().begin()));
   EXPECT_EQ(getSymbol(get(1)).kind, Kind::FloorDiv);
   EXPECT_EQ(getSymbol(get()).kind, Kind::FloorDiv);
   EXPECT_FALSE(forms.getSymbols().dependsOnCoordinate(get(2), 0));

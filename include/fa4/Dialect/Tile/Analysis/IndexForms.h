@@ -59,8 +59,9 @@ public:
 
   /// Returns the size of dimensions with this name (`tile.dims`).
   IndexForm getSize(llvm::StringRef name);
-  /// Returns the number of the cluster along `axis`, a symbol.
-  IndexForm getClusterNumber(unsigned axis);
+  /// Returns the number of the cluster along its axis, a symbol, where `depth`
+  /// loops are around the coordinate of the work tile.
+  IndexForm getClusterNumber(KernelOp kernel, unsigned depth = 0);
 
   /// The symbol that counts the passes of a loop. The first pass has the number
   /// `offset`, which is at least 0.
@@ -100,8 +101,6 @@ private:
   IndexForm getNumber(const llvm::APInt &number);
   IndexForm getOpaque(mlir::Value value, IndexBounds bounds);
   IndexForm getFunction(mlir::OpResult result);
-  void describe(mlir::Operation *op, IndexSymbol &symbol);
-  bool areNonNegative(const IndexSymbol &symbol);
 
   mlir::ConstantIntRanges getRange(mlir::Value value);
   bool isNonNegative(mlir::Value value);
