@@ -9,7 +9,7 @@
 // The order that makes a hand-over visible is that of the PTX ISA, memory
 // consistency model, proxies, and tcgen05 memory consistency model.
 
-#include "RoleLowering.h"
+#include "RoleParts.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -17,32 +17,7 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-Value RoleLowering::barrier(int64_t first, Value stage) {
-  return elementPointer(layout.barriers + 8 * first, 8, stage);
-}
-
-Value RoleLowering::barrierOf(int64_t rank, Value barrier) {
-  auto clusterPointer = LLVM::LLVMPointerType::get(
-      builder.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
-  return NVVM::MapaOp::create(builder, loc, clusterPointer, barrier,
-                              constant(rank));
-}
-
-/// A release to the cluster is a fence of all memory (MEMBAR.ALL.GPU), so
-/// there is none where ChannelRanks does without.
-void RoleLowering::arrive(const Buffer &buffer, Value barrier,
-                          ArrivalReach reach) {
-  if (reach == ArrivalReach::Own) {
-    NVVM::MBarrierArriveOp::create(builder, loc, Type(), barrier, Value());
-    return;
-  }
-  assert(reach == ArrivalReach::Leader && "threads arrive at one barrier");
-  NVVM::MBarrierArriveOp::create(builder, loc, Type(), barrierOf(0, barrier),
-                                 Value(), NVVM::MemScopeKind::CLUSTER,
-                                 /*relaxed=*/buffer.ranks.isRelaxed(reach));
-}
-
-void RoleLowering::arriveAfterMmas(Value barrier, ArrivalReach reach) {
+void ChannelLowering::arriveAfterMmas(Value barrier, ArrivalReach reach) {
   Value mask;
   if (reach == ArrivalReach::All)
     mask = arith::ConstantIntOp::create(builder, loc, builder.getI16Type(),
@@ -50,32 +25,7 @@ void RoleLowering::arriveAfterMmas(Value barrier, ArrivalReach reach) {
   NVVM::Tcgen05CommitOp::create(builder, loc, barrier, mask, layout.getGroup());
 }
 
-/// What threads of another CTA have done in shared memory before they arrived
-/// is seen by a wait that acquires from the cluster. Hardware's arrivals need
-/// no such wait.
-void RoleLowering::spin(const Buffer &buffer, Value barrier, Value parity,
-                        ArrivalReach reach) {
-  bool ofCluster = reach == ArrivalReach::Leader;
-  auto scope =
-      ofCluster ? NVVM::MemScopeKind::CLUSTER : NVVM::MemScopeKind::CTA;
-  bool relaxed = buffer.ranks.isRelaxed(reach);
-  scf::WhileOp::create(
-      builder, loc, TypeRange(), ValueRange(),
-      [&](OpBuilder &builder, Location loc, ValueRange) {
-        Value done = NVVM::MBarrierTryWaitOp::create(
-            builder, loc, builder.getI1Type(), barrier, parity, Value(), scope,
-            relaxed);
-        Value again = arith::XOrIOp::create(
-            builder, loc, done,
-            arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1));
-        scf::ConditionOp::create(builder, loc, again, ValueRange());
-      },
-      [&](OpBuilder &builder, Location loc, ValueRange) {
-        scf::YieldOp::create(builder, loc);
-      });
-}
-
-LogicalResult RoleLowering::lowerAcquire(AcquireOp op) {
+LogicalResult ChannelLowering::lower(AcquireOp op) {
   auto channel = op.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(channel);
   if (!buffer.empty)
@@ -85,20 +35,20 @@ LogicalResult RoleLowering::lowerAcquire(AcquireOp op) {
   // All stages of a new ring are free, so the wait for the round before the
   // first one passes. A ring that starts with values has to be drained first.
   bool startsFree = channel.getInitial().value_or(0) == 0;
-  spin(buffer, barrier(buffer.empty->first, stage),
+  spin(buffer, barrier(*buffer.empty, stage),
        RingPositions::parity(builder, loc, position, buffer.stages, startsFree),
        buffer.ranks.empty);
   if (buffer.tensorMemory)
-    NVVM::Tcgen05FenceOp::create(builder, loc,
-                                 NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+    fenceTensorMemory(NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
   positions.advance(channel, RingUse::Acquire);
   return success();
 }
 
 /// In a stage, a flag is a word, and an index has 32 bits.
-Value RoleLowering::readScalar(const Buffer &buffer, Value stage, Type type) {
+Value ChannelLowering::readScalar(const Buffer &buffer, Value stage,
+                                  Type type) {
   if (isResponse(type))
-    return readResponse(buffer, stage);
+    return work.readResponse(buffer, stage);
   Type word = type.isF32() ? type : builder.getI32Type();
   Value value =
       LLVM::LoadOp::create(builder, loc, word, stagePointer(buffer, stage));
@@ -112,13 +62,14 @@ Value RoleLowering::readScalar(const Buffer &buffer, Value stage, Type type) {
 
 /// Returns true if a wait or commit has the tile where the role has places of
 /// tiles, and none where lanes access the stage themselves.
-bool RoleLowering::fitsRole(Value tile) {
+bool ChannelLowering::fitsRole(Value tile) {
   return tile ? isHandle(tile) : !role.runsOnOneThread();
 }
 
 /// The scalar is the same in all lanes of a role, of which the first one writes
 /// it.
-void RoleLowering::writeScalar(const Buffer &buffer, Value stage, Value value) {
+void ChannelLowering::writeScalar(const Buffer &buffer, Value stage,
+                                  Value value) {
   if (value.getType().isIndex())
     value = toI32(value);
   else if (value.getType().isInteger(1))
@@ -135,7 +86,7 @@ void RoleLowering::writeScalar(const Buffer &buffer, Value stage, Value value) {
   LLVM::StoreOp::create(builder, loc, value, pointer);
 }
 
-LogicalResult RoleLowering::lowerWait(WaitOp op) {
+LogicalResult ChannelLowering::lower(WaitOp op) {
   auto channel = op.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(channel);
   if (isResponse(channel.getValueType()) &&
@@ -153,12 +104,11 @@ LogicalResult RoleLowering::lowerWait(WaitOp op) {
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
   // If a ring starts with values, its first round has no commits.
   bool startsFull = channel.getInitial().value_or(0) != 0;
-  spin(buffer, barrier(buffer.full.first, stage),
+  spin(buffer, barrier(buffer.full, stage),
        RingPositions::parity(builder, loc, position, buffer.stages, startsFull),
        buffer.ranks.full);
   if (buffer.ordersTensorMemory)
-    NVVM::Tcgen05FenceOp::create(builder, loc,
-                                 NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+    fenceTensorMemory(NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
   positions.advance(channel, RingUse::Wait);
   if (channel.carriesScalars())
     mapping.map(op.getValue(),
@@ -170,18 +120,49 @@ LogicalResult RoleLowering::lowerWait(WaitOp op) {
 
 /// Builds the arrival of all threads of the role, behind fences that make their
 /// accesses to the stage visible.
-void RoleLowering::arriveFromLanes(const Buffer &buffer, Value barrier,
-                                   ArrivalReach reach) {
+void ChannelLowering::arriveFromLanes(const Buffer &buffer, Value barrier,
+                                      ArrivalReach reach) {
   if (buffer.ordersTensorMemory) {
-    finishTensorLoads();
-    finishTensorStores();
-    NVVM::Tcgen05FenceOp::create(builder, loc,
-                                 NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+    lanes.finish();
+    fenceTensorMemory(NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
   }
   arrive(buffer, barrier, reach);
 }
 
-LogicalResult RoleLowering::lowerCommit(CommitOp op) {
+/// Commits what an asynchronous operation of the role writes.
+LogicalResult ChannelLowering::commitIssued(CommitOp op, const Buffer &buffer,
+                                            Value stage, Value full) {
+  if (auto load = op.getValue().getDefiningOp<LoadOp>()) {
+    if (buffer.tensorMemory)
+      return op.emitOpError("commits a tile.load to tensor memory, but TMA "
+                            "writes only to shared memory (smem)");
+    return copies.load(load, buffer, stage, full);
+  }
+  if (op.getValue().getDefiningOp<ExchangeOp>()) {
+    if (buffer.ordersTensorMemory)
+      fenceTensorMemory(NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+    arrive(buffer, full, buffer.ranks.full);
+    return success();
+  }
+  if (op.getValue().getDefiningOp<RequestOp>())
+    return work.request(op, buffer, stage, full);
+  if (buffer.getChannel().carriesScalars())
+    return op.emitOpError(
+        "commits a value that is no response to a tile.request of "
+        "the role");
+  // A tile without a channel is an accumulator that a loop has carried.
+  auto handle = handles.find(op.getValue());
+  if (handle == handles.end() ||
+      op.getValue().getDefiningOp<arith::ConstantOp>() ||
+      (handle->second.channel && handle->second.channel != buffer.channel))
+    return op.emitOpError(
+        "commits a tile that lies in another channel's buffer; only the result "
+        "of a tile.load or tile.mma of this role can be committed");
+  arriveAfterMmas(full, buffer.ranks.full);
+  return success();
+}
+
+LogicalResult ChannelLowering::lower(CommitOp op) {
   auto channel = op.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(channel);
   if (!channel.carriesScalars() && !fitsRole(op.getValue()))
@@ -193,7 +174,7 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
                      "stage by tile.write (run tile-distribute first)");
   RingPosition position = positions.get(channel, RingUse::Commit);
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
-  Value full = barrier(buffer.full.first, stage);
+  Value full = barrier(buffer.full, stage);
   positions.advance(channel, RingUse::Commit);
   bool isScalar = isWord(channel.getValueType());
   if ((isScalar || !op.getValue()) && buffer.ranks.full == ArrivalReach::All)
@@ -206,38 +187,10 @@ LogicalResult RoleLowering::lowerCommit(CommitOp op) {
     arriveFromLanes(buffer, full, buffer.ranks.full);
     return success();
   }
-  if (auto load = op.getValue().getDefiningOp<LoadOp>()) {
-    if (buffer.tensorMemory)
-      return op.emitOpError("commits a tile.load to tensor memory, but TMA "
-                            "writes only to shared memory (smem)");
-    return loadTile(load, buffer, stage, full);
-  }
-  if (op.getValue().getDefiningOp<ExchangeOp>()) {
-    if (buffer.ordersTensorMemory)
-      NVVM::Tcgen05FenceOp::create(builder, loc,
-                                   NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
-    arrive(buffer, full, buffer.ranks.full);
-    return success();
-  }
-  if (op.getValue().getDefiningOp<RequestOp>())
-    return requestWork(op, buffer, stage, full);
-  if (channel.carriesScalars())
-    return op.emitOpError(
-        "commits a value that is no response to a tile.request of "
-        "the role");
-  // A tile without a channel is an accumulator that a loop has carried.
-  auto handle = handles.find(op.getValue());
-  if (handle == handles.end() ||
-      op.getValue().getDefiningOp<arith::ConstantOp>() ||
-      (handle->second.channel && handle->second.channel != channel))
-    return op.emitOpError(
-        "commits a tile that lies in another channel's buffer; only the result "
-        "of a tile.load or tile.mma of this role can be committed");
-  arriveAfterMmas(full, buffer.ranks.full);
-  return success();
+  return commitIssued(op, buffer, stage, full);
 }
 
-LogicalResult RoleLowering::lowerRelease(ReleaseOp op) {
+LogicalResult ChannelLowering::lower(ReleaseOp op) {
   auto channel = op.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(channel);
   if (!buffer.empty)
@@ -245,7 +198,7 @@ LogicalResult RoleLowering::lowerRelease(ReleaseOp op) {
   RingPosition position = positions.get(channel, RingUse::Release);
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
   positions.advance(channel, RingUse::Release);
-  Value empty = barrier(buffer.empty->first, stage);
+  Value empty = barrier(*buffer.empty, stage);
   ArrivalReach reach = buffer.ranks.empty;
   // What the leader waits for beside all CTAs, it gives back to itself.
   if (role.getLeader() && reach == ArrivalReach::Leader)

@@ -17,7 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RoleLowering.h"
+#include "RoleParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -27,7 +27,7 @@ using namespace fa4::tile;
 /// The pattern of a swizzle repeats every so many rows.
 static constexpr int64_t kSwizzleRows = 8;
 
-Value RoleLowering::exchangedBox(const Buffer &buffer, int64_t column) {
+Value LaneLowering::exchangedBox(const Buffer &buffer, int64_t column) {
   int64_t half = column / buffer.columns;
   int64_t box = column % buffer.columns * buffer.elementBytes / buffer.span;
   int64_t partBytes = buffer.boxBytes() / layout.clusterSize;
@@ -41,7 +41,7 @@ Value RoleLowering::exchangedBox(const Buffer &buffer, int64_t column) {
 /// The thread expects the bytes of the other CTA, sends its own, and waits. The
 /// copy reads what lanes have written, and arrives at the other CTA's barrier,
 /// which is in the memory that it writes to (PTX ISA, cp.async.bulk).
-LogicalResult RoleLowering::lowerExchange(ExchangeOp op) {
+LogicalResult ChannelLowering::lower(ExchangeOp op) {
   auto handle = handles.find(op.getTile());
   if (!role.runsOnOneThread() || handle == handles.end())
     return op.emitOpError("must be in a role of kind 'issuer', because one "
@@ -53,24 +53,16 @@ LogicalResult RoleLowering::lowerExchange(ExchangeOp op) {
     return op.emitOpError("exchanges ")
            << rows << " rows; a multiple of " << kSwizzleRows
            << " is supported, as the swizzle repeats itself then";
-  RingPosition position = positions.get(channel, RingUse::Wait);
-  --position.offset;
+  RingPosition position = lastWaited(channel);
   Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
-  Value landed = barrier(buffer.landed->first, stage);
+  Value landed = barrier(*buffer.landed, stage);
   expectBytes(landed, buffer.landed->bytes.value_or(0));
 
-  auto clusterPointer = LLVM::LLVMPointerType::get(
-      builder.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
   Value peer = arith::XOrIOp::create(builder, loc, rank, constant(1));
   auto inPeer = [&](Value pointer) -> Value {
-    return NVVM::MapaOp::create(builder, loc, clusterPointer, pointer, peer);
+    return NVVM::MapaOp::create(builder, loc, clusterPointer(), pointer, peer);
   };
-  // The operation takes a barrier of the cluster as one of the CTA.
-  Value peerLanded = LLVM::IntToPtrOp::create(
-      builder, loc, landed.getType(),
-      LLVM::PtrToIntOp::create(builder, loc, builder.getI32Type(),
-                               inPeer(landed))
-          .getResult());
+  Value peerLanded = castPointer(landed.getType(), inPeer(landed));
   int64_t partBytes = rows * buffer.span;
   Value firstRow =
       arith::MulIOp::create(builder, loc, rank, constant(partBytes));

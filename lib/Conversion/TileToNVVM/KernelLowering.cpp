@@ -192,7 +192,8 @@ void KernelLowering::tearDown(bool hasTensorMemoryWarp) {
 
 LogicalResult KernelLowering::lowerRole(RoleOp role) {
   auto body = [&] {
-    return RoleLowering(builder, role, layout, signature, values).lower();
+    RoleState state{builder, role, layout, signature, values};
+    return RoleLowering(state).lower();
   };
   if (!role.getLeader())
     return role.runsOnOneThread() ? inOneThread(body) : body();

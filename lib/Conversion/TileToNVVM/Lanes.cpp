@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RoleLowering.h"
+#include "RoleParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -22,7 +22,7 @@ static constexpr int64_t kMaxWords = 128;
 /// Bytes of one access to shared memory.
 static constexpr int64_t kChunk = 16;
 
-LogicalResult RoleLowering::requireLanes(Operation *op) {
+LogicalResult LaneLowering::requireLanes(Operation *op) {
   if (role.runsOnOneThread())
     return op->emitOpError(
         "is an operation of lanes, but the role is of kind 'issuer': "
@@ -32,23 +32,28 @@ LogicalResult RoleLowering::requireLanes(Operation *op) {
 
 /// Waits for loads from tensor memory. Before the wait, their columns must not
 /// be overwritten (PTX ISA, tcgen05.wait::ld).
-void RoleLowering::finishTensorLoads() {
-  if (loadsPending)
+void LaneLowering::finishLoads() {
+  if (!pendingLoads.empty())
     NVVM::Tcgen05WaitOp::create(builder, loc, NVVM::Tcgen05WaitKind::LOAD);
-  loadsPending = false;
-  pendingValues.clear();
+  pendingLoads.clear();
 }
 
-void RoleLowering::finishTensorStores() {
+void LaneLowering::finishLoadsFor(Operation *op) {
+  if (llvm::any_of(op->getOperands(), [&](Value operand) {
+        return pendingLoads.contains(operand);
+      }))
+    finishLoads();
+}
+
+void LaneLowering::finishStores() {
   if (!pendingStores.empty())
     NVVM::Tcgen05WaitOp::create(builder, loc, NVVM::Tcgen05WaitKind::STORE);
   pendingStores.clear();
 }
 
-/// Returns the row that the thread holds, as an i32.
-Value RoleLowering::row() {
-  return add(values.thread, -static_cast<int64_t>(layout.target.warpSize *
-                                                  *role.getFirstWarp()));
+void LaneLowering::finish() {
+  finishLoads();
+  finishStores();
 }
 
 static int64_t bytesOf(Type type) {
@@ -79,7 +84,7 @@ static SmallVector<int64_t> splitWords(int64_t words) {
 /// access the lanes that belong to its number in the warpgroup (PTX ISA,
 /// tcgen05, data movement, access restrictions). An address has the lane in its
 /// upper 16 bits.
-Value RoleLowering::laneAddress(const Buffer &buffer, Value stage,
+Value LaneLowering::laneAddress(const Buffer &buffer, Value stage,
                                 int64_t column) {
   const TargetDescription &target = layout.target;
   Value quarter = arith::AndIOp::create(
@@ -88,8 +93,7 @@ Value RoleLowering::laneAddress(const Buffer &buffer, Value stage,
       builder, loc, quarter, constant(16 + llvm::Log2_64(target.warpSize)));
   Value address = tensorAddress(buffer, stage, column);
   Value sum = arith::AddIOp::create(builder, loc, address, lane);
-  return LLVM::IntToPtrOp::create(
-      builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 6), sum);
+  return tensorPointer(sum);
 }
 
 static LogicalResult checkTensorAccess(Operation *op, RoleOp role,
@@ -109,15 +113,13 @@ static LogicalResult checkTensorAccess(Operation *op, RoleOp role,
   return success();
 }
 
-FailureOr<Value> RoleLowering::readTensorMemory(ReadOp op,
+FailureOr<Value> LaneLowering::readTensorMemory(ReadOp op,
                                                 const Buffer &buffer) {
   Type type = op.getValue().getType();
   int64_t column = op.getColumn();
   if (failed(checkTensorAccess(op, role, buffer, type, column)))
     return failure();
-  RingPosition position = positions.get(buffer.channel, RingUse::Wait);
-  --position.offset;
-  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  Value stage = lastWaitedStage(buffer);
   int64_t words = bytesOf(type) / 4;
   int64_t first = column * buffer.elementBytes / 4, done = 0;
   Value all;
@@ -141,21 +143,18 @@ FailureOr<Value> RoleLowering::readTensorMemory(ReadOp op,
                                                ArrayRef<int64_t>{1});
     done += part;
   }
-  loadsPending = true;
   return all;
 }
 
-LogicalResult RoleLowering::writeTensorMemory(WriteOp op,
+LogicalResult LaneLowering::writeTensorMemory(WriteOp op,
                                               const Buffer &buffer) {
   Value value = mapping.lookupOrDefault(op.getValue());
   int64_t column = op.getColumn();
   if (failed(checkTensorAccess(op, role, buffer, value.getType(), column)))
     return failure();
   // The columns may still be read by loads that are under way.
-  finishTensorLoads();
-  Value stage = RingPositions::stage(
-      builder, loc, positions.get(buffer.channel, RingUse::Commit),
-      buffer.stages);
+  finishLoads();
+  Value stage = stageOf(buffer, RingUse::Commit);
   int64_t words = bytesOf(value.getType()) / 4;
   int64_t first = column * buffer.elementBytes / 4, done = 0;
   // Nothing orders two stores but a wait between them (PTX ISA, "tcgen05 memory
@@ -164,7 +163,7 @@ LogicalResult RoleLowering::writeTensorMemory(WriteOp op,
         return range.channel == op.getChannel() &&
                range.begin < first + words && first < range.end;
       }))
-    finishTensorStores();
+    finishStores();
   Value all =
       LLVM::BitcastOp::create(builder, loc, wordsType(builder, words), value);
   SmallVector<int64_t> parts = splitWords(words);
@@ -190,8 +189,8 @@ LogicalResult RoleLowering::writeTensorMemory(WriteOp op,
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-LogicalResult RoleLowering::checkChunks(Operation *op, const Buffer &buffer,
-                                        Type type, int64_t column) {
+static LogicalResult checkChunks(Operation *op, const Buffer &buffer, Type type,
+                                 int64_t column) {
   if (bytesOf(type) % kChunk != 0 || column * buffer.elementBytes % kChunk != 0)
     return op->emitOpError(
         "accesses a part of a 16-byte piece of a swizzled row; column and size "
@@ -220,7 +219,7 @@ static Value expand(OpBuilder &b, Location loc, AffineExpr expr, Value thread) {
 }
 
 /// Returns a pointer to 16 bytes of the thread's row in a swizzled matrix.
-Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
+Value LaneLowering::chunkPointer(const Buffer &buffer, Value stage,
                                  int64_t column) {
   int64_t bytes = column * buffer.elementBytes;
   // Halves of a row that is exchanged lie in different places, where columns
@@ -255,10 +254,7 @@ Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
         builder, loc, chunk,
         arith::MulIOp::create(builder, loc, boxOfThread,
                               constant(buffer.boxBytes())));
-  if (stage)
-    chunk = arith::AddIOp::create(
-        builder, loc, chunk,
-        arith::MulIOp::create(builder, loc, stage, constant(buffer.stageSize)));
+  chunk = addStage(chunk, buffer, stage);
   if (box)
     return sharedPointer(buffer.offset,
                          arith::AddIOp::create(builder, loc, chunk, box));
@@ -267,17 +263,13 @@ Value RoleLowering::chunkPointer(const Buffer &buffer, Value stage,
 }
 
 /// Returns a pointer to the thread's element of a tile of row values.
-Value RoleLowering::rowPointer(const Buffer &buffer, Value stage) {
+Value LaneLowering::rowPointer(const Buffer &buffer, Value stage) {
   Value offset =
       arith::MulIOp::create(builder, loc, row(), constant(buffer.elementBytes));
-  if (stage)
-    offset = arith::AddIOp::create(
-        builder, loc, offset,
-        arith::MulIOp::create(builder, loc, stage, constant(buffer.stageSize)));
-  return sharedPointer(buffer.offset, offset);
+  return sharedPointer(buffer.offset, addStage(offset, buffer, stage));
 }
 
-LogicalResult RoleLowering::lowerRead(ReadOp op) {
+LogicalResult LaneLowering::lower(ReadOp op) {
   if (failed(requireLanes(op)))
     return failure();
   const Buffer &buffer = layout.buffer(op.getChannel());
@@ -289,12 +281,10 @@ LogicalResult RoleLowering::lowerRead(ReadOp op) {
       return failure();
     mapping.map(op.getValue(),
                 LLVM::BitcastOp::create(builder, loc, type, *words));
-    pendingValues.insert(op.getValue());
+    pendingLoads.insert(op.getValue());
     return success();
   }
-  RingPosition position = positions.get(buffer.channel, RingUse::Wait);
-  --position.offset;
-  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  Value stage = lastWaitedStage(buffer);
   if (!buffer.span) {
     // Without a swizzle, the elements of a tile are in order.
     bool vector = isa<VectorType>(type);
@@ -326,19 +316,16 @@ LogicalResult RoleLowering::lowerRead(ReadOp op) {
   return success();
 }
 
-LogicalResult RoleLowering::lowerWrite(WriteOp op) {
+LogicalResult LaneLowering::lower(WriteOp op) {
   if (failed(requireLanes(op)))
     return failure();
   const Buffer &buffer = layout.buffer(op.getChannel());
   int64_t column = op.getColumn();
-  if (pendingValues.contains(op.getValue()))
-    finishTensorLoads();
+  finishLoadsFor(op);
   if (buffer.tensorMemory)
     return writeTensorMemory(op, buffer);
   Value value = mapping.lookupOrDefault(op.getValue());
-  Value stage = RingPositions::stage(
-      builder, loc, positions.get(buffer.channel, RingUse::Commit),
-      buffer.stages);
+  Value stage = stageOf(buffer, RingUse::Commit);
   if (!buffer.span) {
     LLVM::StoreOp::create(builder, loc, value, rowPointer(buffer, stage),
                           buffer.elementBytes);
@@ -365,48 +352,47 @@ LogicalResult RoleLowering::lowerWrite(WriteOp op) {
 // Others
 //===----------------------------------------------------------------------===//
 
-void RoleLowering::lowerAny(AnyOp op) {
+LogicalResult LaneLowering::lower(AnyOp op) {
   Value any = NVVM::VoteSyncOp::create(
       builder, loc, builder.getI1Type(), constant(-1),
       mapping.lookupOrDefault(op.getCondition()), NVVM::VoteSyncKind::any);
   mapping.map(op.getResult(), any);
+  return success();
+}
+
+LogicalResult LaneLowering::lower(RowOp op) {
+  mapping.map(op.getResult(), toIndex(row()));
+  return success();
 }
 
 /// A loop, because ptxas makes predicated instructions of a branch around few
 /// instructions. The condition is made at this place: one that is made once
 /// would occupy a register.
-LogicalResult RoleLowering::lowerKeepOrder(KeepOrderOp op) {
+LogicalResult LaneLowering::lower(KeepOrderOp op) {
   if (failed(requireLanes(op)))
     return failure();
-  scf::WhileOp::create(
-      builder, loc, TypeRange(), ValueRange(),
-      [&](OpBuilder &builder, Location loc, ValueRange) {
-        Value yes =
-            arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1);
-        Value all = NVVM::VoteSyncOp::create(builder, loc, builder.getI1Type(),
-                                             constant(-1), yes,
-                                             NVVM::VoteSyncKind::all);
-        Value again = arith::XOrIOp::create(builder, loc, all, yes);
-        scf::ConditionOp::create(builder, loc, again, ValueRange());
-      },
-      [&](OpBuilder &builder, Location loc, ValueRange) {
-        scf::YieldOp::create(builder, loc);
-      });
+  repeatWhile([&] {
+    Value yes =
+        arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1);
+    Value all =
+        NVVM::VoteSyncOp::create(builder, loc, builder.getI1Type(),
+                                 constant(-1), yes, NVVM::VoteSyncKind::all);
+    return arith::XOrIOp::create(builder, loc, all, yes).getResult();
+  });
   return success();
 }
 
-LogicalResult RoleLowering::lowerFence(FenceOp op) {
+LogicalResult LaneLowering::lower(FenceOp op) {
   if (failed(requireLanes(op)))
     return failure();
   fenceSharedMemory();
   return success();
 }
 
-LogicalResult RoleLowering::lowerPut(PutOp op) {
+LogicalResult LaneLowering::lower(PutOp op) {
   if (failed(requireLanes(op)))
     return failure();
-  if (pendingValues.contains(op.getValue()))
-    finishTensorLoads();
+  finishLoadsFor(op);
   unsigned number = cast<BlockArgument>(op.getDest()).getArgNumber();
   Value offset, inBounds;
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {

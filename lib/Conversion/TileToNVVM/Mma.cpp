@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RoleLowering.h"
+#include "RoleParts.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -20,7 +20,7 @@ using namespace fa4::tile;
 static constexpr int64_t kStep = 16;
 
 /// An operand in shared memory (by a matrix descriptor) or in tensor memory.
-struct RoleLowering::MatrixOperand {
+struct MmaLowering::MatrixOperand {
   const Buffer *buffer = nullptr;
   Handle handle;
   /// True if the K dimension runs along the rows of the tile in memory.
@@ -45,19 +45,9 @@ struct RoleLowering::MatrixOperand {
 // Operands
 //===----------------------------------------------------------------------===//
 
-Value RoleLowering::tensorAddress(const Buffer &buffer, Value stage,
-                                  int64_t column) {
-  Value address = values.tensorMemory;
-  if (stage)
-    address = arith::AddIOp::create(
-        builder, loc, address,
-        arith::MulIOp::create(builder, loc, stage, constant(buffer.stageSize)));
-  return add(address, buffer.offset + column);
-}
-
 /// Checks that of a pair's MMA each CTA has its own A, and half of B.
-LogicalResult RoleLowering::checkParts(MmaOp op, Value value,
-                                       const MatrixOperand &operand) {
+LogicalResult MmaLowering::checkParts(MmaOp op, Value value,
+                                      const MatrixOperand &operand) {
   if (layout.clusterSize == 1)
     return success();
   ChannelOp channel = operand.handle.channel;
@@ -75,69 +65,88 @@ LogicalResult RoleLowering::checkParts(MmaOp op, Value value,
   return success();
 }
 
-/// PTX ISA, tcgen05, shared memory descriptor. Only the low word depends on the
-/// address: 16-byte units in bits 0-13, and a sum that stays below 2^14.
-LogicalResult RoleLowering::describeOperand(MmaOp op, Value value, bool majorK,
-                                            MatrixOperand &operand) {
-  auto found = handles.find(value);
-  if (found == handles.end() || !found->second.channel)
-    return op.emitOpError("has an operand that lies in no channel; MMAs read "
-                          "tiles that the role has waited for");
-  operand.handle = found->second;
-  operand.buffer = &layout.buffer(operand.handle.channel);
-  operand.majorK = majorK;
+/// Checks an operand in tensor memory, where lanes have whole rows of A.
+LogicalResult MmaLowering::checkTensorMemory(MmaOp op, Value value,
+                                             const MatrixOperand &operand) {
+  if (value != op.getA())
+    return op.emitOpError("has its B in tensor memory, where only A can be");
+  if (!operand.majorK)
+    return op.emitOpError("has a transposed A in tensor memory, which "
+                          "tcgen05.mma can only read row by row");
+  if (operand.handle.row != 0)
+    return op.emitOpError("has an A in tensor memory that begins at row ")
+           << operand.handle.row << " of a tile; it must begin at row 0";
+  if (!operand.buffer->valueLayout->isMmaOperand())
+    return op.emitOpError("has an A of ")
+           << operand.buffer->rows
+           << " rows in tensor memory, where lanes have half a row each; "
+              "tcgen05.mma of a pair reads such an A from shared memory";
+  return success();
+}
+
+/// Checks that an operand in shared memory begins where a descriptor can begin.
+LogicalResult MmaLowering::checkSharedMemory(MmaOp op,
+                                             const MatrixOperand &operand) {
   const Buffer &buffer = *operand.buffer;
-  if (failed(checkParts(op, value, operand)))
-    return failure();
-  if (buffer.elementBytes != 2)
-    return op.emitOpError("has an operand with elements of ")
-           << buffer.elementBytes
-           << " bytes; tcgen05.mma takes bf16 and f16, of 2 bytes";
-  if (buffer.tensorMemory) {
-    if (value != op.getA())
-      return op.emitOpError("has its B in tensor memory, where only A can be");
-    if (!majorK)
-      return op.emitOpError("has a transposed A in tensor memory, which "
-                            "tcgen05.mma can only read row by row");
-    if (operand.handle.row != 0)
-      return op.emitOpError("has an A in tensor memory that begins at row ")
-             << operand.handle.row << " of a tile; it must begin at row 0";
-    if (!buffer.valueLayout->isMmaOperand())
-      return op.emitOpError("has an A of ")
-             << buffer.rows
-             << " rows in tensor memory, where lanes have half a row each; "
-                "tcgen05.mma of a pair reads such an A from shared memory";
-    operand.base = tensorAddress(buffer, operand.handle.stage, 0);
-    return success();
-  }
   int64_t columnBytes = operand.handle.column * buffer.elementBytes;
   if (operand.handle.row % 8 != 0)
     return op.emitOpError("has as operand a part of a tile that begins at row ")
            << operand.handle.row
            << "; it must begin at a multiple of 8, where a swizzle pattern "
               "does";
-  if (int64_t step = majorK ? 32 : buffer.span; columnBytes % step != 0)
+  if (int64_t step = operand.majorK ? 32 : buffer.span; columnBytes % step != 0)
     return op.emitOpError("has as operand a part of a tile that begins ")
            << columnBytes
            << " bytes into a row; it must begin at a multiple of " << step
            << " bytes";
+  return success();
+}
+
+/// Finds which part of which stage an operand covers.
+FailureOr<MmaLowering::MatrixOperand>
+MmaLowering::findOperand(MmaOp op, Value value, bool majorK) {
+  auto found = handles.find(value);
+  if (found == handles.end() || !found->second.channel)
+    return op.emitOpError("has an operand that lies in no channel; MMAs read "
+                          "tiles that the role has waited for");
+  MatrixOperand operand;
+  operand.handle = found->second;
+  operand.buffer = &layout.buffer(operand.handle.channel);
+  operand.majorK = majorK;
+  if (failed(checkParts(op, value, operand)))
+    return failure();
+  if (operand.buffer->elementBytes != 2)
+    return op.emitOpError("has an operand with elements of ")
+           << operand.buffer->elementBytes
+           << " bytes; tcgen05.mma takes bf16 and f16, of 2 bytes";
+  if (failed(operand.inTensorMemory() ? checkTensorMemory(op, value, operand)
+                                      : checkSharedMemory(op, operand)))
+    return failure();
+  return operand;
+}
+
+/// Encodes where an operand begins: by an address of tensor memory, or by a
+/// descriptor (PTX ISA, tcgen05, shared memory descriptor). Only the low word
+/// of a descriptor depends on the address: 16-byte units in bits 0-13, and a
+/// sum that stays below 2^14.
+void MmaLowering::encode(MatrixOperand &operand) {
+  const Buffer &buffer = *operand.buffer;
+  if (operand.inTensorMemory()) {
+    operand.base = tensorAddress(buffer, operand.handle.stage, 0);
+    return;
+  }
   // The leading dimension offset is the distance between blocks of `span` bytes
   // along M or N; it is not used if K runs along the rows. The stride dimension
   // offset is the distance between groups of 8 rows.
-  int64_t leading = majorK ? 1 : buffer.boxBytes() / 16;
+  int64_t leading = operand.majorK ? 1 : buffer.boxBytes() / 16;
   int64_t stride = 8 * buffer.span / 16;
   int64_t swizzle = buffer.span == 128 ? 2 : buffer.span == 64 ? 4 : 6;
   operand.high = stride | int64_t(1) << 14 | swizzle << 29;
   Value start = arith::ShRUIOp::create(
       builder, loc, add(pin(builder, loc, values.sharedAddress), buffer.offset),
       constant(4));
-  operand.base = add(start, leading << 16);
-  if (operand.handle.stage)
-    operand.base = arith::AddIOp::create(
-        builder, loc, operand.base,
-        arith::MulIOp::create(builder, loc, operand.handle.stage,
-                              constant(buffer.stageSize / 16)));
-  return success();
+  operand.base = addStage(add(start, leading << 16), buffer,
+                          operand.handle.stage, /*unit=*/16);
 }
 
 //===----------------------------------------------------------------------===//
@@ -155,8 +164,8 @@ static CommitOp findCommit(Value value) {
 
 /// Checks the accumulator, and sets `enable` to the condition under which the
 /// first K step adds to it; null means never.
-LogicalResult RoleLowering::checkAccumulator(MmaOp op, ChannelOp destination,
-                                             Value &enable) {
+LogicalResult MmaLowering::checkAccumulator(MmaOp op, ChannelOp destination,
+                                            Value &enable) {
   if (!op.getAcc() || matchPattern(op.getAcc(), m_AnyZeroFloat()))
     return success();
   auto handle = handles.find(op.getAcc());
@@ -216,7 +225,7 @@ static LogicalResult checkShape(MmaOp op, int64_t ctas) {
   return success();
 }
 
-LogicalResult RoleLowering::lowerMma(MmaOp op) {
+LogicalResult MmaLowering::lower(MmaOp op) {
   CommitOp commit = findCommit(op.getResult());
   if (!role.getFacts().startsMmas)
     return op.emitOpError("must be in a role that starts MMAs, not of kind '")
@@ -235,29 +244,32 @@ LogicalResult RoleLowering::lowerMma(MmaOp op) {
     return op.emitOpError("is committed to channel \"")
            << destination.getLabel() << "\" with elements of "
            << buffer.elementBytes << " bytes; its result must have f32, of 4";
-  MatrixOperand a, b;
+  if (failed(checkShape(op, layout.clusterSize)))
+    return failure();
+  FailureOr<MatrixOperand> a = findOperand(op, op.getA(), !op.getTransposeA());
+  if (failed(a))
+    return failure();
+  FailureOr<MatrixOperand> b = findOperand(op, op.getB(), op.getTransposeB());
+  if (failed(b))
+    return failure();
+  encode(*a);
+  encode(*b);
   Value enable;
-  if (failed(checkShape(op, layout.clusterSize)) ||
-      failed(describeOperand(op, op.getA(), !op.getTransposeA(), a)) ||
-      failed(describeOperand(op, op.getB(), op.getTransposeB(), b)) ||
-      failed(checkAccumulator(op, destination, enable)))
+  if (failed(checkAccumulator(op, destination, enable)))
     return failure();
 
-  Value stage = RingPositions::stage(
-      builder, loc, positions.get(destination, RingUse::Commit), buffer.stages);
-  auto tensorPointer = LLVM::LLVMPointerType::get(builder.getContext(), 6);
+  Value stage = stageOf(buffer, RingUse::Commit);
   Type i64 = builder.getI64Type();
   auto at = [&](const MatrixOperand &operand, int64_t step) -> Value {
     Value low = add(operand.base, operand.offset(step));
     if (operand.inTensorMemory())
-      return LLVM::IntToPtrOp::create(builder, loc, tensorPointer, low);
+      return tensorPointer(low);
     Value high =
         arith::ConstantIntOp::create(builder, loc, i64, operand.high << 32);
     return arith::OrIOp::create(
         builder, loc, arith::ExtUIOp::create(builder, loc, i64, low), high);
   };
-  Value result = LLVM::IntToPtrOp::create(builder, loc, tensorPointer,
-                                          tensorAddress(buffer, stage, 0));
+  Value result = tensorPointer(tensorAddress(buffer, stage, 0));
   Value descriptor = constant(instructionDescriptor(op, layout.clusterSize));
   Type i1 = builder.getI1Type();
   for (int64_t step = 0; step < op.getK() / kStep; ++step) {
@@ -267,7 +279,7 @@ LogicalResult RoleLowering::lowerMma(MmaOp op) {
     NVVM::Tcgen05MMAOp::create(
         builder, loc, NVVM::Tcgen05MMAKind::F16, layout.getGroup(),
         NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, result,
-        at(a, step), at(b, step), descriptor, enable,
+        at(*a, step), at(*b, step), descriptor, enable,
         /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
   }
   handles[op.getResult()] = {destination, stage, 0, 0};

@@ -19,76 +19,6 @@ using namespace mlir;
 using namespace fa4::tile;
 
 //===----------------------------------------------------------------------===//
-// Small values
-//===----------------------------------------------------------------------===//
-
-Value RoleLowering::constant(int64_t value) {
-  return arith::ConstantIntOp::create(builder, loc, builder.getI32Type(),
-                                      value);
-}
-
-Value RoleLowering::number32(std::variant<unsigned, int64_t> value) {
-  return std::holds_alternative<unsigned>(value)
-             ? argument(std::get<unsigned>(value))
-             : constant(std::get<int64_t>(value));
-}
-
-void RoleLowering::expectBytes(Value barrier, int64_t bytes) {
-  NVVM::MBarrierArriveExpectTxOp::create(
-      builder, loc, Type(), barrier, constant(bytes), NVVM::MemScopeKind::CTA,
-      /*relaxed=*/false, Value());
-}
-
-void RoleLowering::fenceSharedMemory() {
-  NVVM::FenceProxyOp::create(
-      builder, loc, NVVM::ProxyKind::async_shared,
-      NVVM::SharedSpaceAttr::get(builder.getContext(),
-                                 NVVM::SharedSpace::shared_cta));
-}
-
-Value RoleLowering::add(Value value, int64_t number) {
-  return number == 0
-             ? value
-             : arith::AddIOp::create(builder, loc, value, constant(number));
-}
-
-Value RoleLowering::toI32(Value index) {
-  return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), index);
-}
-
-Value RoleLowering::toIndex(Value number) {
-  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                    number);
-}
-
-Value RoleLowering::sharedPointer(int64_t offset, Value dynamic) {
-  Value pointer = values.sharedMemory;
-  Type type = pointer.getType(), byte = builder.getI8Type();
-  if (dynamic)
-    pointer = LLVM::GEPOp::create(builder, loc, type, byte, pointer,
-                                  LLVM::GEPArg(dynamic));
-  if (offset != 0)
-    pointer = LLVM::GEPOp::create(builder, loc, type, byte, pointer,
-                                  LLVM::GEPArg(static_cast<int32_t>(offset)));
-  return pointer;
-}
-
-Value RoleLowering::elementPointer(int64_t offset, int64_t size, Value number) {
-  if (!number)
-    return sharedPointer(offset);
-  APInt known;
-  if (matchPattern(number, m_ConstantInt(&known)))
-    return sharedPointer(offset + known.getSExtValue() * size);
-  return sharedPointer(
-      offset, arith::MulIOp::create(builder, loc, number, constant(size)));
-}
-
-Value RoleLowering::stagePointer(const Buffer &buffer, Value stage,
-                                 int64_t offset) {
-  return elementPointer(buffer.offset + offset, buffer.stageSize, stage);
-}
-
-//===----------------------------------------------------------------------===//
 // Operations of other dialects that work on tiles
 //===----------------------------------------------------------------------===//
 
@@ -104,10 +34,7 @@ LogicalResult RoleLowering::copy(Operation &op) {
   if (isa_and_nonnull<math::MathDialect>(op.getDialect()) && !isLaneMath(&op))
     return op.emitOpError("is not supported in a kernel: threads have no "
                           "instructions for it");
-  if (llvm::any_of(op.getOperands(), [&](Value operand) {
-        return pendingValues.contains(operand);
-      }))
-    finishTensorLoads();
+  lanes.finishLoadsFor(&op);
   builder.clone(op, mapping);
   return success();
 }
@@ -145,29 +72,6 @@ LogicalResult RoleLowering::lowerDim(memref::DimOp op) {
                              *op.getConstantIndex());
   mapping.map(op.getResult(), toIndex(number32(size)));
   return success();
-}
-
-Value RoleLowering::elementsBefore(unsigned number, int64_t dim, Value index) {
-  Type i64 = builder.getI64Type();
-  Value wide = arith::ExtSIOp::create(builder, loc, i64, index);
-  auto stride = signature.stride(number, dim);
-  Value step = std::holds_alternative<unsigned>(stride)
-                   ? argument(std::get<unsigned>(stride))
-                   : arith::ConstantIntOp::create(builder, loc, i64,
-                                                  std::get<int64_t>(stride));
-  return arith::MulIOp::create(builder, loc, wide, step);
-}
-
-Value RoleLowering::globalPointer(unsigned number, ArrayRef<Value> indices) {
-  Value offset;
-  for (auto [dim, index] : llvm::enumerate(indices)) {
-    Value term = elementsBefore(number, dim, index);
-    offset = offset ? arith::AddIOp::create(builder, loc, offset, term) : term;
-  }
-  Value base = argument(signature.pointerParameter(number));
-  Type element = signature.memrefType(number).getElementType();
-  return LLVM::GEPOp::create(builder, loc, base.getType(), element, base,
-                             LLVM::GEPArg(offset));
 }
 
 /// Reads the element, or the first one in place of one out of bounds (a tensor
@@ -300,8 +204,7 @@ FailureOr<SmallVector<Value>> RoleLowering::leavePass(scf::YieldOp yield,
 }
 
 LogicalResult RoleLowering::lowerFor(scf::ForOp op) {
-  finishTensorLoads();
-  finishTensorStores();
+  lanes.finish();
   Carried carried;
   SmallVector<Value> inits = enterLoop(op, carried);
   auto loop = scf::ForOp::create(builder, loc,
@@ -366,8 +269,7 @@ LogicalResult RoleLowering::mergeHandles(scf::IfOp op) {
 }
 
 LogicalResult RoleLowering::lowerIf(scf::IfOp op) {
-  finishTensorLoads();
-  finishTensorStores();
+  lanes.finish();
   SmallVector<RingPositions::Key> keys = positions.unevenKeys(op);
   SmallVector<Value> numbers;
   for (Value result : op.getResults())
@@ -400,65 +302,52 @@ LogicalResult RoleLowering::lowerIf(scf::IfOp op) {
   return mergeHandles(op);
 }
 
+LogicalResult RoleLowering::checkIssued(Operation *op, StringRef why,
+                                        StringRef whyCommitted) {
+  if (!role.runsOnOneThread())
+    return op->emitOpError("must be in a role of kind 'issuer', because ")
+           << why;
+  if (!llvm::all_of(op->getUsers(), llvm::IsaPred<CommitOp>))
+    return op->emitOpError("must be used by tile.commit only, because ")
+           << whyCommitted;
+  return success();
+}
+
 LogicalResult RoleLowering::lowerOp(Operation &op) {
   loc = op.getLoc();
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](scf::ForOp op) { return lowerFor(op); })
       .Case([&](scf::IfOp op) { return lowerIf(op); })
       .Case([&](arith::ConstantOp op) { return lowerConstant(op); })
-      .Case([&](WorkOp op) { return lowerWork(op); })
-      .Case([&](ResponseOp op) { return lowerResponse(op); })
-      .Case([&](RequestOp op) -> LogicalResult {
-        if (!role.runsOnOneThread())
-          return op.emitOpError("must be in a role of kind 'issuer', because "
-                                "one thread asks for work");
-        if (!llvm::all_of(op->getUsers(), llvm::IsaPred<CommitOp>))
-          return op.emitOpError("must be used by tile.commit only, because the "
-                                "response has not come yet");
-        return success();
+      .Case([&](WorkOp op) {
+        lanes.finish();
+        return work.lower(op, [&](Block &body) { return lowerBlock(body); });
       })
-      .Case([&](WorkTileOp op) { return lowerWorkTile(op); })
+      .Case<WorkTileOp, ResponseOp>([&](auto op) { return work.lower(op); })
+      .Case([&](RequestOp op) {
+        return checkIssued(op, "one thread asks for work",
+                           "the response has not come yet");
+      })
       .Case([&](memref::DimOp op) { return lowerDim(op); })
       .Case([&](LoadScalarOp op) { return lowerLoadScalar(op); })
       .Case<arith::CeilDivSIOp, arith::FloorDivSIOp>(
           [&](auto op) { return lowerDivision(*op); })
       .Case([&](vector::ExtractStridedSliceOp op) { return lowerSlice(op); })
-      .Case([&](AcquireOp op) { return lowerAcquire(op); })
-      .Case([&](CommitOp op) { return lowerCommit(op); })
-      .Case([&](WaitOp op) { return lowerWait(op); })
-      .Case([&](ReleaseOp op) { return lowerRelease(op); })
+      .Case<AcquireOp, CommitOp, WaitOp, ReleaseOp, ExchangeOp>(
+          [&](auto op) { return channels.lower(op); })
       // A load is issued where it is committed, because the barrier must expect
       // its bytes first.
-      .Case([&](LoadOp op) -> LogicalResult {
-        if (!role.runsOnOneThread())
-          return op.emitOpError(
-              "must be in a role of kind 'issuer', because one "
-              "thread starts a TMA load");
-        if (!llvm::all_of(op->getUsers(), llvm::IsaPred<CommitOp>))
-          return op.emitOpError("must be used by tile.commit only, because the "
-                                "role cannot read what it loads");
-        return success();
+      .Case([&](LoadOp op) {
+        return checkIssued(op, "one thread starts a TMA load",
+                           "the role cannot read what it loads");
       })
       .Case<StoreOp, ReduceAddOp>([&](auto op) {
-        return lowerStore(op, op.getTile(), op.getIndices());
+        return copies.store(op, op.getTile(), op.getIndices());
       })
-      .Case([&](AwaitTurnOp op) { return lowerAwaitTurn(op); })
-      .Case([&](PassTurnOp op) { return lowerPassTurn(op); })
-      .Case([&](MmaOp op) { return lowerMma(op); })
-      .Case([&](ExchangeOp op) { return lowerExchange(op); })
-      .Case([&](RowOp op) {
-        mapping.map(op.getResult(), toIndex(row()));
-        return success();
-      })
-      .Case([&](AnyOp op) {
-        lowerAny(op);
-        return success();
-      })
-      .Case([&](ReadOp op) { return lowerRead(op); })
-      .Case([&](WriteOp op) { return lowerWrite(op); })
-      .Case([&](PutOp op) { return lowerPut(op); })
-      .Case([&](FenceOp op) { return lowerFence(op); })
-      .Case([&](KeepOrderOp op) { return lowerKeepOrder(op); })
+      .Case<AwaitTurnOp, PassTurnOp>([&](auto op) { return turns.lower(op); })
+      .Case([&](MmaOp op) { return mmas.lower(op); })
+      .Case<RowOp, AnyOp, ReadOp, WriteOp, PutOp, FenceOp, KeepOrderOp>(
+          [&](auto op) { return lanes.lower(op); })
       .Default([&](Operation *op) { return copy(*op); });
 }
 
@@ -469,10 +358,7 @@ LogicalResult RoleLowering::lowerBlock(Block &block) {
     if (failed(lowerOp(op)))
       return failure();
   }
-  // Loads and stores of a region are waited for at its end, because the code
-  // behind it does not know whether the region ran.
-  finishTensorLoads();
-  finishTensorStores();
+  lanes.finish();
   return success();
 }
 
@@ -510,7 +396,6 @@ LogicalResult RoleLowering::lower() {
       return failure();
   if (failed(lowerBlock(role.getBody().front())))
     return failure();
-  if (stores)
-    waitForStores(/*read=*/false, /*pending=*/0);
+  copies.finish();
   return success();
 }

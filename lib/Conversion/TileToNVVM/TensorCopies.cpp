@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RoleLowering.h"
+#include "RoleParts.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -16,7 +16,7 @@ using namespace fa4::tile;
 /// `to`, in the two dimensions of rows, whose element is row i + j - R (see
 /// TensorMap). j is the row that the store ends at. Where that is in front of
 /// the tile, i is R or more, so that all of the tile is out of bounds.
-std::pair<Value, Value> RoleLowering::boundedRow(const TensorMap &map,
+std::pair<Value, Value> CopyLowering::boundedRow(const TensorMap &map,
                                                  int64_t dim, Value row,
                                                  Value to) {
   Value zero = constant(0);
@@ -35,7 +35,7 @@ std::pair<Value, Value> RoleLowering::boundedRow(const TensorMap &map,
 
 /// Returns the coordinates of box `box` of a tile, in the order of the tensor
 /// map.
-SmallVector<Value> RoleLowering::coordinates(Operation *op, ValueRange indices,
+SmallVector<Value> CopyLowering::coordinates(Operation *op, ValueRange indices,
                                              int64_t box) {
   const TensorMap &map = signature.tensorMap(op);
   auto load = dyn_cast<LoadOp>(op);
@@ -56,7 +56,7 @@ SmallVector<Value> RoleLowering::coordinates(Operation *op, ValueRange indices,
   return result;
 }
 
-void RoleLowering::expectLoads(const Buffer &buffer, Value barrier,
+void CopyLowering::expectLoads(const Buffer &buffer, Value barrier,
                                int64_t bytes) {
   if (buffer.ranks.full == ArrivalReach::Own)
     return expectBytes(barrier, bytes);
@@ -69,15 +69,15 @@ void RoleLowering::expectLoads(const Buffer &buffer, Value barrier,
   expectBytes(barrier, bytes);
 }
 
-Value RoleLowering::firstOfPart(LoadOp op) {
+Value CopyLowering::firstOfPart(LoadOp op) {
   int64_t size = op.getPartType().getDimSize(*op.getSplit());
   return arith::MulIOp::create(builder, loc, rank, constant(size));
 }
 
 /// Issues one instruction for each box. The barrier completes with the last
 /// byte of all boxes.
-LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
-                                     Value stage, Value barrier) {
+LogicalResult CopyLowering::load(LoadOp op, const Buffer &buffer, Value stage,
+                                 Value barrier) {
   std::optional<int64_t> bytes = buffer.full.bytes;
   if (!bytes)
     return buffer.getChannel().emitOpError(
@@ -86,19 +86,8 @@ LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
   // Bytes that arrive in one CTA count at the barrier of another one only if
   // the copy is one of the pair (PTX ISA, cp.async.bulk.tensor, .cta_group::2).
   bool isOfPair = buffer.ranks.full == ArrivalReach::Leader;
-  auto clusterPointer = LLVM::LLVMPointerType::get(
-      builder.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
-  // An address of the CTA is one of the cluster, too (PTX ISA, "Shared State
-  // Space"), and the operation takes a barrier of the cluster as one of the
-  // CTA.
-  auto cast = [&](Type type, Value pointer) -> Value {
-    return LLVM::IntToPtrOp::create(
-        builder, loc, type,
-        LLVM::PtrToIntOp::create(builder, loc, builder.getI32Type(), pointer)
-            .getResult());
-  };
   if (isOfPair)
-    barrier = cast(barrier.getType(), barrierOf(0, barrier));
+    barrier = castPointer(barrier.getType(), barrierOf(0, barrier));
   auto group = isOfPair ? NVVM::CTAGroupKindAttr::get(builder.getContext(),
                                                       layout.getGroup())
                         : NVVM::CTAGroupKindAttr();
@@ -106,7 +95,7 @@ LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
   for (int64_t box = 0; box < buffer.boxes(); ++box) {
     Value to = stagePointer(buffer, stage, box * buffer.boxBytes());
     if (isOfPair)
-      to = cast(clusterPointer, to);
+      to = castPointer(clusterPointer(), to);
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
         builder, loc, to, map, coordinates(op, op.getIndices(), box), barrier,
         /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
@@ -116,8 +105,8 @@ LogicalResult RoleLowering::loadTile(LoadOp op, const Buffer &buffer,
   return success();
 }
 
-LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,
-                                       ValueRange indices) {
+LogicalResult CopyLowering::store(Operation *op, Value tile,
+                                  ValueRange indices) {
   auto handle = handles.find(tile);
   if (!role.runsOnOneThread())
     return op->emitOpError("must be in a role of kind 'issuer', because one "
@@ -145,7 +134,7 @@ LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,
   Value map = argument(signature.mapParameter(op));
   auto add = dyn_cast<ReduceAddOp>(op);
   if (add)
-    beginPart(add);
+    turns.beginPart(add);
   int64_t boxes = 1, first = 0;
   if (buffer.span) {
     boxes = type.getDimSize(1) * buffer.elementBytes / buffer.span;
@@ -167,14 +156,11 @@ LogicalResult RoleLowering::lowerStore(Operation *op, Value tile,
   NVVM::CpAsyncBulkCommitGroupOp::create(builder, loc);
   stores = true;
   if (add)
-    endPart(add);
+    turns.endPart(add);
   return success();
 }
 
-/// Waits until the stores issued so far, but the last `pending` ones, have read
-/// their tiles (`read`), or have ended.
-void RoleLowering::waitForStores(bool read, int64_t pending) {
-  NVVM::CpAsyncBulkWaitGroupOp::create(builder, loc, /*group=*/pending,
-                                       read ? builder.getUnitAttr()
-                                            : UnitAttr());
+void CopyLowering::finish() {
+  if (stores)
+    waitForStores(/*read=*/false, /*pending=*/0);
 }

@@ -13,7 +13,7 @@
 // written visible to the thread (PTX ISA, cp.async.bulk.wait_group), which
 // releases it.
 
-#include "RoleLowering.h"
+#include "RoleParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -23,7 +23,7 @@ using namespace fa4::tile;
 /// The scope of all threads of a launch.
 static constexpr llvm::StringLiteral kDeviceScope = "device";
 
-LogicalResult RoleLowering::lowerAwaitTurn(AwaitTurnOp op) {
+LogicalResult TurnLowering::lower(AwaitTurnOp op) {
   if (!role.runsOnOneThread())
     return op.emitOpError("must be in a role of kind 'issuer', because one "
                           "thread waits for a turn");
@@ -46,7 +46,7 @@ LogicalResult RoleLowering::lowerAwaitTurn(AwaitTurnOp op) {
 }
 
 /// The parts of a turn are counted one behind the other.
-Value RoleLowering::counterOf(const Turn &turn, int64_t part) {
+Value TurnLowering::counterOf(const Turn &turn, int64_t part) {
   SmallVector<Value> indices = turn.place;
   if (part != 0)
     indices.back() =
@@ -56,33 +56,28 @@ Value RoleLowering::counterOf(const Turn &turn, int64_t part) {
                        indices);
 }
 
-void RoleLowering::awaitPart(const Turn &turn, int64_t part) {
+void TurnLowering::awaitPart(const Turn &turn, int64_t part) {
   Value counter = counterOf(turn, part), number = turn.number;
-  scf::WhileOp::create(
-      builder, loc, TypeRange(), ValueRange(),
-      [&](OpBuilder &builder, Location loc, ValueRange) {
-        Value passed = LLVM::LoadOp::create(
-            builder, loc, builder.getI32Type(), counter, /*alignment=*/4,
-            /*isVolatile=*/false, /*isNonTemporal=*/false,
-            /*isInvariant=*/false, /*isInvariantGroup=*/false,
-            LLVM::AtomicOrdering::acquire, kDeviceScope);
-        Value again = arith::CmpIOp::create(
-            builder, loc, arith::CmpIPredicate::ne, passed, number);
-        scf::ConditionOp::create(builder, loc, again, ValueRange());
-      },
-      [&](OpBuilder &builder, Location loc, ValueRange) {
-        scf::YieldOp::create(builder, loc);
-      });
+  repeatWhile([&] {
+    Value passed = LLVM::LoadOp::create(
+        builder, loc, builder.getI32Type(), counter, /*alignment=*/4,
+        /*isVolatile=*/false, /*isNonTemporal=*/false,
+        /*isInvariant=*/false, /*isInvariantGroup=*/false,
+        LLVM::AtomicOrdering::acquire, kDeviceScope);
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, passed,
+                                 number)
+        .getResult();
+  });
 }
 
-void RoleLowering::beginPart(ReduceAddOp op) {
+void TurnLowering::beginPart(ReduceAddOp op) {
   auto turn = turns.find(op.getTurn());
   if (turn != turns.end() && turn->second.op.getParts() != 1)
     awaitPart(turn->second, turn->second.part);
 }
 
 /// While a part is added, the one before it ends.
-void RoleLowering::endPart(ReduceAddOp op) {
+void TurnLowering::endPart(ReduceAddOp op) {
   auto turn = turns.find(op.getTurn());
   if (turn == turns.end() || turn->second.op.getParts() == 1)
     return;
@@ -93,7 +88,7 @@ void RoleLowering::endPart(ReduceAddOp op) {
   passPart(turn->second, part - 1);
 }
 
-LogicalResult RoleLowering::lowerPassTurn(PassTurnOp op) {
+LogicalResult TurnLowering::lower(PassTurnOp op) {
   waitForStores(/*read=*/false, /*pending=*/0);
   const Turn &turn = turns.find(op.getTurn())->second;
   AwaitTurnOp await = turn.op;
@@ -103,7 +98,7 @@ LogicalResult RoleLowering::lowerPassTurn(PassTurnOp op) {
 
 /// Inline assembly, because LLVM 22 makes a relaxed `atom` without a fence of
 /// an `atomicrmw` with release.
-void RoleLowering::passPart(const Turn &turn, int64_t part) {
+void TurnLowering::passPart(const Turn &turn, int64_t part) {
   LLVM::InlineAsmOp::create(
       builder, loc, /*resultTypes=*/TypeRange(),
       ValueRange{counterOf(turn, part), constant(1)},

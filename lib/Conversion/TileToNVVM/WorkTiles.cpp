@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RoleLowering.h"
+#include "RoleParts.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -20,28 +20,11 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// Builds `text`, an instruction with a result and perhaps `operand`, which
-/// stays where it is.
-static Value buildPinned(OpBuilder &builder, Location loc, StringRef text,
-                         ValueRange operand, StringRef constraints) {
-  return LLVM::InlineAsmOp::create(
-             builder, loc, builder.getI32Type(), operand, text, constraints,
-             /*has_side_effects=*/true, /*is_align_stack=*/false,
-             LLVM::TailCallKind::None, /*asm_dialect=*/LLVM::AsmDialectAttr(),
-             /*operand_attrs=*/ArrayAttr())
-      .getResult(0);
-}
-
-Value fa4::tile::pin(OpBuilder &builder, Location loc, Value word) {
-  return buildPinned(builder, loc, "mov.b32 $0, $1;", word, "=r,r");
-}
-
 /// In the loop over work tiles a size is copied where it is used: what LLVM
 /// computes from it in front of the loop would occupy registers.
-Value RoleLowering::sizeNamed(StringRef name) {
+Value WorkLowering::sizeNamed(StringRef name) {
   auto size = signature.size(name);
   Value value = number32(size);
-  auto kernel = cast<KernelOp>(role->getParentOp());
   return kernel.isPersistent() && std::holds_alternative<unsigned>(size)
              ? pin(builder, loc, value)
              : value;
@@ -49,8 +32,7 @@ Value RoleLowering::sizeNamed(StringRef name) {
 
 /// The extents of what is numbered, work tiles or clusters of them, and their
 /// number.
-std::pair<SmallVector<Value>, Value> RoleLowering::getExtents() {
-  auto kernel = cast<KernelOp>(role->getParentOp());
+std::pair<SmallVector<Value>, Value> WorkLowering::getExtents() {
   SmallVector<Value> extents;
   Value product;
   for (unsigned axis = 0; axis < kernel.getGrid().size(); ++axis) {
@@ -66,10 +48,10 @@ std::pair<SmallVector<Value>, Value> RoleLowering::getExtents() {
   return {extents, product};
 }
 
-std::pair<Value, Value> RoleLowering::findBlock(Value number, Value blocks,
+std::pair<Value, Value> WorkLowering::findBlock(Value number, Value blocks,
                                                 Value groups) {
   ImplicitLocOpBuilder b(loc, builder);
-  OrderAttr order = cast<KernelOp>(role->getParentOp()).getOrderAttr();
+  OrderAttr order = kernel.getOrderAttr();
   auto last = [&](Value count) {
     return arith::SubIOp::create(b, count, constant(1));
   };
@@ -107,10 +89,9 @@ std::pair<Value, Value> RoleLowering::findBlock(Value number, Value blocks,
 /// Computes the coordinates of a work tile from its number, as OrderAttr says.
 /// In a kernel with a cluster, the number is that of the cluster's work tiles,
 /// and each CTA has the one of its rank.
-SmallVector<Value> RoleLowering::findCoordinates(Value number,
+SmallVector<Value> WorkLowering::findCoordinates(Value number,
                                                  ArrayRef<Value> extents) {
   ImplicitLocOpBuilder b(loc, builder);
-  auto kernel = cast<KernelOp>(role->getParentOp());
   OrderAttr order = kernel.getOrderAttr();
   unsigned axis = order ? order.getAxis() : 0;
   Value groups = constant(1);
@@ -141,9 +122,8 @@ SmallVector<Value> RoleLowering::findCoordinates(Value number,
   return coordinates;
 }
 
-LogicalResult RoleLowering::lowerWorkTile(WorkTileOp op) {
+LogicalResult WorkLowering::lower(WorkTileOp op) {
   Type i32 = builder.getI32Type();
-  auto kernel = cast<KernelOp>(role->getParentOp());
   bool isOneOfCluster =
       layout.clusterSize != 1 && kernel.getScheduleOrGrid() != Schedule::Grid;
   Value x = isOneOfCluster
@@ -171,19 +151,13 @@ static Attribute keepInvariants(Builder &builder) {
                                        {}, {}, {}, {}, {}, {}, {}, {});
 }
 
-Value fa4::tile::readRegister(OpBuilder &builder, Location loc,
-                              StringRef name) {
-  return buildPinned(builder, loc, ("mov.u32 $0, %" + name + ";").str(), {},
-                     "=r");
-}
-
 /// Asks for a work tile where the response is committed, because the barrier
 /// must expect its bytes first. The leader of a cluster asks for those of all
 /// CTAs. Each of them gets the response, at a barrier that expects it. To
 /// expect it hands on nothing, so that the arrival at another CTA's barrier is
 /// relaxed.
-LogicalResult RoleLowering::requestWork(CommitOp op, const Buffer &buffer,
-                                        Value stage, Value barrier) {
+LogicalResult WorkLowering::request(CommitOp op, const Buffer &buffer,
+                                    Value stage, Value barrier) {
   std::optional<int64_t> bytes = buffer.full.bytes;
   if (!bytes)
     return op.emitOpError("needs a channel with the 'bytes' of a response (run "
@@ -203,7 +177,7 @@ LogicalResult RoleLowering::requestWork(CommitOp op, const Buffer &buffer,
 /// of the work tile, or of the cluster that has several. The fence orders the
 /// read before the next response is written, which the asynchronous proxy does
 /// (PTX ISA, clusterlaunchcontrol, example).
-Value RoleLowering::readResponse(const Buffer &buffer, Value stage) {
+Value WorkLowering::readResponse(const Buffer &buffer, Value stage) {
   Value response =
       LLVM::LoadOp::create(builder, loc, builder.getIntegerType(128),
                            stagePointer(buffer, stage), /*alignment=*/16);
@@ -220,7 +194,7 @@ Value RoleLowering::readResponse(const Buffer &buffer, Value stage) {
       arith::SelectOp::create(builder, loc, isTile, number, constant(-1)));
 }
 
-LogicalResult RoleLowering::lowerResponse(ResponseOp op) {
+LogicalResult WorkLowering::lower(ResponseOp op) {
   if (!op.getChannel())
     return op.emitOpError("must read a response that the role has waited for");
   mapping.map(op.getNumber(), mapping.lookup(op.getResponse()));
@@ -241,12 +215,12 @@ static void sinkToUsers(Block &block, Operation *last) {
 
 /// The special register with the number of the first work tile of the CTA, or
 /// of the first ones of its cluster (PTX ISA, %ctaid and %clusterid).
-StringRef RoleLowering::getNumberRegister() {
+StringRef WorkLowering::getNumberRegister() {
   return layout.clusterSize == 1 ? "ctaid.x" : "clusterid.x";
 }
 
 /// The number of the work tile of the pass, where it follows from that.
-Value RoleLowering::tileOfPass(Value pass) {
+Value WorkLowering::tileOfPass(Value pass) {
   StringRef count = layout.clusterSize == 1 ? "nctaid.x" : "nclusterid.x";
   Value before = arith::MulIOp::create(builder, loc, pass,
                                        readRegister(builder, loc, count));
@@ -258,9 +232,9 @@ Value RoleLowering::tileOfPass(Value pass) {
 /// which the number of the tile follows unless it is asked for, and the
 /// positions in rings that do not follow from it. A CTA has one work tile at
 /// least, so that the loop ends with its condition.
-LogicalResult RoleLowering::lowerWork(WorkOp op) {
-  finishTensorLoads();
-  finishTensorStores();
+LogicalResult
+WorkLowering::lower(WorkOp op,
+                    llvm::function_ref<LogicalResult(Block &)> lowerBody) {
   Type i32 = builder.getI32Type();
   NextOp nextOp = op.getNext();
   bool isRequested = bool(nextOp.getNumber());
@@ -292,7 +266,7 @@ LogicalResult RoleLowering::lowerWork(WorkOp op) {
       mapping.map(argument, toIndex(value));
     Operation *last = &body->back();
     bind(body->getArguments());
-    if (failed(lowerBlock(op.getBody().front())))
+    if (failed(lowerBody(op.getBody().front())))
       return failure();
     sinkToUsers(*body, last);
     loc = op.getLoc();
