@@ -96,7 +96,24 @@ DenseSet<Value> fa4::tile::findAsyncReads(KernelOp kernel) {
   return result;
 }
 
-int64_t fa4::tile::countArrivals(RoleOp role) { return role.getNumThreads(); }
+ArrivalCause fa4::tile::getCommitCause(const ChannelUses &uses) {
+  bool isIssued = llvm::any_of(uses.commits, [](CommitOp commit) {
+    Value made = commit.getValue() ? getLastMade(commit.getValue()) : Value();
+    return made && isa_and_nonnull<LoadOp, MmaOp, RequestOp, ExchangeOp>(
+                       made.getDefiningOp());
+  });
+  return isIssued ? ArrivalCause::Asynchronous : ArrivalCause::Threads;
+}
+
+ArrivalCause fa4::tile::getReleaseCause(RoleOp role, ChannelOp channel) {
+  return feeds<MmaOp, StoreOp, ReduceAddOp, ExchangeOp>(role, channel)
+             ? ArrivalCause::Asynchronous
+             : ArrivalCause::Threads;
+}
+
+int64_t fa4::tile::countArrivals(RoleOp role, ArrivalCause cause) {
+  return cause == ArrivalCause::Asynchronous ? 1 : role.getNumThreads();
+}
 
 //===----------------------------------------------------------------------===//
 // Buffers

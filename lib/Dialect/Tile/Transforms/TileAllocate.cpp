@@ -65,10 +65,10 @@ findBarriers(KernelOp kernel, const ChannelUses &uses, int64_t &next) {
   };
   // A role of the leader arrives once; a role that all CTAs run arrives once in
   // each.
-  auto count = [](ArrayRef<RoleOp> roles, int64_t ctas) {
+  auto count = [](ArrayRef<RoleOp> roles, int64_t ctas, auto causeOf) {
     int64_t sum = 0;
     for (RoleOp role : roles)
-      sum += countArrivals(role) * (role.getLeader() ? 1 : ctas);
+      sum += countArrivals(role, causeOf(role)) * (role.getLeader() ? 1 : ctas);
     // The hardware needs a count of at least 1, also for a barrier that no one
     // completes.
     return std::max<int64_t>(sum, 1);
@@ -79,12 +79,15 @@ findBarriers(KernelOp kernel, const ChannelUses &uses, int64_t &next) {
   });
   ChannelBarriers barriers;
   barriers.full = {take(), count(uses.producers.getArrayRef(),
-                                 isLoaded ? 1 : ctas(ranks->full))};
+                                 isLoaded ? 1 : ctas(ranks->full),
+                                 [&](RoleOp) { return getCommitCause(uses); })};
   if (isLoaded)
     barriers.full.bytes = getAsyncBytes(channel) * ctas(ranks->full);
   if (!uses.acquires.empty())
-    barriers.empty = {take(),
-                      count(uses.consumers.getArrayRef(), ctas(ranks->empty))};
+    barriers.empty = {take(), count(uses.consumers.getArrayRef(),
+                                    ctas(ranks->empty), [&](RoleOp role) {
+                                      return getReleaseCause(role, channel);
+                                    })};
   // The thread that expects the bytes of the other CTA arrives.
   if (channel.getExchange())
     barriers.landed = {take(), /*arrivals=*/1, getExchangedBytes(channel)};

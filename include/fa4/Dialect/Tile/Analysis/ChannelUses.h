@@ -62,11 +62,24 @@ LoadOp getLoad(CommitOp commit);
 /// Returns the channels whose stages MMAs or TMA stores read.
 llvm::DenseSet<mlir::Value> findAsyncReads(KernelOp kernel);
 
+/// What an arrival at a barrier follows.
+enum class ArrivalCause {
+  /// Accesses of the role's threads, each of which arrives.
+  Threads,
+  /// Operations that the role has started, for all of which one arrival stands
+  /// (PTX ISA: tcgen05.commit and mbarrier.arrive.expect_tx arrive once).
+  Asynchronous,
+};
+
+/// Returns what the commits of a channel follow: asynchronous operations if one
+/// of them makes a committed value.
+ArrivalCause getCommitCause(const ChannelUses &uses);
+/// Returns what the releases of a channel by a role follow: asynchronous
+/// operations if one of them reads the role's stages.
+ArrivalCause getReleaseCause(RoleOp role, ChannelOp channel);
 /// Returns how often a role arrives at a barrier that its commits or releases
-/// complete. A role that issues arrives once, by its only thread (PTX ISA:
-/// tcgen05.commit and mbarrier.arrive.expect_tx arrive once). In other roles
-/// each lane arrives.
-int64_t countArrivals(RoleOp role);
+/// complete.
+int64_t countArrivals(RoleOp role, ArrivalCause cause);
 
 /// Returns groups of channels that share a buffer through `in_place_of`: first
 /// the channel that owns the buffer, then the others in the order of their
