@@ -20,6 +20,9 @@ SOURCES = sorted(
     if path.suffix in (".c", ".cpp", ".h", ".td", ".py")
 )
 MAX_LINES = {".td": 500}  # Of other files 1000.
+# Folders whose classes have a limit, headers first; and the limit: lines of the declaration and of all member functions.
+CLASS_FOLDERS = ("include/fa4/Dialect/Tile", "include/fa4/Conversion", "lib/Dialect/Tile", "lib/Conversion")
+MAX_CLASS_LINES = 400
 LICENSE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 
 
@@ -57,6 +60,64 @@ def test_files_are_short_enough():
         for path, count in lines.items()
         if count is not None and count > (limit := MAX_LINES.get(path.suffix, 1000))
     ]
+    assert not long, "split these by meaning: " + ", ".join(long)
+
+
+def declared_classes(lines):
+    """Yields (name, lines) of each class and struct that is declared, also of those in another one."""
+    for first, line in enumerate(lines):
+        if not (match := re.match(r"(\s*)(?:class|struct) ((?:\w+::)*\w+)\b[^;]*$", line)):
+            continue
+        head = ""
+        for last in range(first, len(lines)):
+            head += lines[last]
+            if "{" in head or ";" in head:
+                break
+        if ";" in head.partition("{")[0] or "{" not in head:
+            continue
+        closing = match[1] + "}"
+        end = next((n for n in range(last, len(lines)) if lines[n].startswith(closing)), last)
+        yield match[2].split("::")[-1], end - first + 1
+
+
+def member_functions(lines):
+    """Yields (class, lines) of each member function that is defined outside of its class: from column 0 to a closing
+    brace at column 0."""
+    first = None
+    for number, line in enumerate(lines):
+        if first is None and re.match(r"(?!(namespace|using|class|struct|enum)\b)[A-Za-z_:]", line):
+            first = number
+        if first is None or not (line.startswith("}") or line.endswith(";") and not line.startswith(" ")):
+            continue
+        head = " ".join(lines[first : number + 1]).partition("{")[0]
+        if line.startswith("}") and (match := re.search(r"(\w+)::~?\w+\(", head)):
+            yield match[1], number - first + 1
+        first = None
+
+
+def class_lengths():
+    """(name, file) -> lines of each class. A class of a header, which has no file here, has members in any file."""
+    files = [path for folder in CLASS_FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".cpp")]
+    texts = {path: path.read_text().splitlines() for path in files}
+    lengths = {}
+    for path, lines in texts.items():
+        for of, count in declared_classes(lines):
+            key = (of, path if path.suffix == ".cpp" else None)
+            lengths[key] = lengths.get(key, 0) + count
+    for path, lines in texts.items():
+        for of, count in member_functions(lines):
+            key = (of, path) if (of, path) in lengths else (of, None)
+            if key in lengths:
+                lengths[key] += count
+    return lengths
+
+
+def test_classes_are_short_enough():
+    """A class of the compiler's middle has at most MAX_CLASS_LINES with its member functions: a longer one does several
+    things."""
+    lengths = class_lengths()
+    assert len(lengths) > 100 and max(lengths.values()) > 200, "classes are not found"
+    long = [f"{of}: {count} lines > {MAX_CLASS_LINES}" for (of, _), count in lengths.items() if count > MAX_CLASS_LINES]
     assert not long, "split these by meaning: " + ", ".join(long)
 
 
