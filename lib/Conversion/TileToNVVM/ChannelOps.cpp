@@ -20,9 +20,9 @@ using namespace fa4::tile;
 void ChannelLowering::arriveAfterMmas(Value barrier, ArrivalReach reach) {
   Value mask;
   if (reach == ArrivalReach::All)
-    mask = arith::ConstantIntOp::create(builder, loc, builder.getI16Type(),
+    mask = arith::ConstantIntOp::create(b, b.getI16Type(),
                                         (1 << layout.clusterSize) - 1);
-  NVVM::Tcgen05CommitOp::create(builder, loc, barrier, mask, layout.getGroup());
+  NVVM::Tcgen05CommitOp::create(b, barrier, mask, layout.getGroup());
 }
 
 LogicalResult ChannelLowering::lower(AcquireOp op) {
@@ -31,12 +31,12 @@ LogicalResult ChannelLowering::lower(AcquireOp op) {
   if (!buffer.empty)
     return success();
   RingPosition position = positions.get(channel, RingUse::Acquire);
-  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  Value stage = RingPositions::stage(b, position, buffer.stages);
   // All stages of a new ring are free, so the wait for the round before the
   // first one passes. A ring that starts with values has to be drained first.
   bool startsFree = channel.getInitial().value_or(0) == 0;
   spin(buffer, barrier(*buffer.empty, stage),
-       RingPositions::parity(builder, loc, position, buffer.stages, startsFree),
+       RingPositions::parity(b, position, buffer.stages, startsFree),
        buffer.ranks.empty);
   if (buffer.tensorMemory)
     fenceTensorMemory(NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
@@ -49,15 +49,13 @@ Value ChannelLowering::readScalar(const Buffer &buffer, Value stage,
                                   Type type) {
   if (isResponse(type))
     return work.readResponse(buffer, stage);
-  Type word = type.isF32() ? type : builder.getI32Type();
-  Value value =
-      LLVM::LoadOp::create(builder, loc, word, stagePointer(buffer, stage));
+  Type word = type.isF32() ? type : b.getI32Type();
+  Value value = LLVM::LoadOp::create(b, word, stagePointer(buffer, stage));
   if (type.isIndex())
     return toIndex(value);
   if (!type.isInteger(1))
     return value;
-  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
-                               constant(0));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, constant(0));
 }
 
 /// Returns true if a wait or commit has the tile where the role has places of
@@ -73,17 +71,16 @@ void ChannelLowering::writeScalar(const Buffer &buffer, Value stage,
   if (value.getType().isIndex())
     value = toI32(value);
   else if (value.getType().isInteger(1))
-    value = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), value);
+    value = arith::ExtUIOp::create(b, b.getI32Type(), value);
   Value pointer = stagePointer(buffer, stage);
-  OpBuilder::InsertionGuard guard(builder);
+  OpBuilder::InsertionGuard guard(b);
   if (!role.runsOnOneThread()) {
-    Value isFirst = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::eq, row(), constant(0));
-    auto branch =
-        scf::IfOp::create(builder, loc, isFirst, /*withElseRegion=*/false);
-    builder.setInsertionPointToStart(branch.thenBlock());
+    Value isFirst =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, row(), constant(0));
+    auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
   }
-  LLVM::StoreOp::create(builder, loc, value, pointer);
+  LLVM::StoreOp::create(b, value, pointer);
 }
 
 LogicalResult ChannelLowering::lower(WaitOp op) {
@@ -101,11 +98,11 @@ LogicalResult ChannelLowering::lower(WaitOp op) {
                      "must have no result, because the role's lanes read the "
                      "stage by tile.read (run tile-distribute first)");
   RingPosition position = positions.get(channel, RingUse::Wait);
-  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  Value stage = RingPositions::stage(b, position, buffer.stages);
   // If a ring starts with values, its first round has no commits.
   bool startsFull = channel.getInitial().value_or(0) != 0;
   spin(buffer, barrier(buffer.full, stage),
-       RingPositions::parity(builder, loc, position, buffer.stages, startsFull),
+       RingPositions::parity(b, position, buffer.stages, startsFull),
        buffer.ranks.full);
   if (buffer.ordersTensorMemory)
     fenceTensorMemory(NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
@@ -148,8 +145,7 @@ LogicalResult ChannelLowering::commitIssued(CommitOp op, const Buffer &buffer,
     return work.request(op, buffer, stage, full);
   if (buffer.getChannel().carriesScalars())
     return op.emitOpError(
-        "commits a value that is no response to a tile.request of "
-        "the role");
+        "commits a value that is no response to a tile.request of the role");
   // A tile without a channel is an accumulator that a loop has carried.
   auto handle = handles.find(op.getValue());
   if (handle == handles.end() ||
@@ -173,14 +169,14 @@ LogicalResult ChannelLowering::lower(CommitOp op) {
                      "must have no value, because the role's lanes write the "
                      "stage by tile.write (run tile-distribute first)");
   RingPosition position = positions.get(channel, RingUse::Commit);
-  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  Value stage = RingPositions::stage(b, position, buffer.stages);
   Value full = barrier(buffer.full, stage);
   positions.advance(channel, RingUse::Commit);
   bool isScalar = isWord(channel.getValueType());
   if ((isScalar || !op.getValue()) && buffer.ranks.full == ArrivalReach::All)
-    return op.emitOpError("commits a stage that threads of the leader write "
-                          "to roles of all CTAs of a cluster; only MMAs and "
-                          "requests write to all of them");
+    return op.emitOpError(
+        "commits a stage that threads of the leader write to roles of all CTAs "
+        "of a cluster; only MMAs and requests write to all of them");
   if (isScalar)
     writeScalar(buffer, stage, mapping.lookupOrDefault(op.getValue()));
   if (isScalar || !op.getValue()) {
@@ -196,7 +192,7 @@ LogicalResult ChannelLowering::lower(ReleaseOp op) {
   if (!buffer.empty)
     return success();
   RingPosition position = positions.get(channel, RingUse::Release);
-  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  Value stage = RingPositions::stage(b, position, buffer.stages);
   positions.advance(channel, RingUse::Release);
   Value empty = barrier(*buffer.empty, stage);
   ArrivalReach reach = buffer.ranks.empty;

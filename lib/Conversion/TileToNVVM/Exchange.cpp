@@ -31,10 +31,10 @@ Value LaneLowering::exchangedBox(const Buffer &buffer, int64_t column) {
   int64_t half = column / buffer.columns;
   int64_t box = column % buffer.columns * buffer.elementBytes / buffer.span;
   int64_t partBytes = buffer.boxBytes() / layout.clusterSize;
-  Value stays = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                      rank, constant(half));
+  Value stays =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rank, constant(half));
   return arith::SelectOp::create(
-      builder, loc, stays, constant(box * buffer.boxBytes() + half * partBytes),
+      b, stays, constant(box * buffer.boxBytes() + half * partBytes),
       constant(buffer.tileBytes() + box * partBytes));
 }
 
@@ -54,29 +54,28 @@ LogicalResult ChannelLowering::lower(ExchangeOp op) {
            << rows << " rows; a multiple of " << kSwizzleRows
            << " is supported, as the swizzle repeats itself then";
   RingPosition position = lastWaited(channel);
-  Value stage = RingPositions::stage(builder, loc, position, buffer.stages);
+  Value stage = RingPositions::stage(b, position, buffer.stages);
   Value landed = barrier(*buffer.landed, stage);
   expectBytes(landed, buffer.landed->bytes.value_or(0));
 
-  Value peer = arith::XOrIOp::create(builder, loc, rank, constant(1));
+  Value peer = arith::XOrIOp::create(b, rank, constant(1));
   auto inPeer = [&](Value pointer) -> Value {
-    return NVVM::MapaOp::create(builder, loc, clusterPointer(), pointer, peer);
+    return NVVM::MapaOp::create(b, clusterPointer(), pointer, peer);
   };
   Value peerLanded = castPointer(landed.getType(), inPeer(landed));
   int64_t partBytes = rows * buffer.span;
-  Value firstRow =
-      arith::MulIOp::create(builder, loc, rank, constant(partBytes));
+  Value firstRow = arith::MulIOp::create(b, rank, constant(partBytes));
   for (int64_t box = 0; box < buffer.boxes(); ++box) {
     Value to = stagePointer(buffer, stage, box * buffer.boxBytes());
-    to = LLVM::GEPOp::create(builder, loc, to.getType(), builder.getI8Type(),
-                             to, LLVM::GEPArg(firstRow));
+    to = LLVM::GEPOp::create(b, to.getType(), b.getI8Type(), to,
+                             LLVM::GEPArg(firstRow));
     Value from =
         stagePointer(buffer, stage, buffer.tileBytes() + box * partBytes);
     NVVM::CpAsyncBulkSharedCTAToSharedClusterOp::create(
-        builder, loc, inPeer(to), from, peerLanded, constant(partBytes));
+        b, inPeer(to), from, peerLanded, constant(partBytes));
   }
   spin(buffer, landed,
-       RingPositions::parity(builder, loc, position, buffer.stages,
+       RingPositions::parity(b, position, buffer.stages,
                              /*inverted=*/false),
        ArrivalReach::Leader);
   return success();

@@ -20,20 +20,19 @@ static constexpr int64_t kBarrierWarp = 0;
 static constexpr int64_t kTensorMemoryWarp = 1;
 
 Value KernelLowering::constant(int64_t value) {
-  return arith::ConstantIntOp::create(builder, loc, builder.getI32Type(),
-                                      value);
+  return arith::ConstantIntOp::create(b, b.getI32Type(), value);
 }
 
 Value KernelLowering::shared(int64_t offset) {
-  return LLVM::GEPOp::create(builder, loc, values.sharedMemory.getType(),
-                             builder.getI8Type(), values.sharedMemory,
+  return LLVM::GEPOp::create(b, values.sharedMemory.getType(), b.getI8Type(),
+                             values.sharedMemory,
                              LLVM::GEPArg(static_cast<int32_t>(offset)));
 }
 
 scf::IfOp KernelLowering::onWarp(int64_t warp) {
-  Value is = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                   values.warp, constant(warp));
-  return scf::IfOp::create(builder, loc, is, /*withElseRegion=*/false);
+  Value is = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, values.warp,
+                                   constant(warp));
+  return scf::IfOp::create(b, is, /*withElseRegion=*/false);
 }
 
 /// Branches on elect.sync. ptxas then knows that one thread is active and
@@ -42,17 +41,15 @@ scf::IfOp KernelLowering::onWarp(int64_t warp) {
 /// whole warps.
 LogicalResult
 KernelLowering::inOneThread(llvm::function_ref<LogicalResult()> body) {
-  Value elected =
-      NVVM::ElectSyncOp::create(builder, loc, builder.getI1Type(), Value());
-  auto branch =
-      scf::IfOp::create(builder, loc, elected, /*withElseRegion=*/false);
+  Value elected = NVVM::ElectSyncOp::create(b, b.getI1Type(), Value());
+  auto branch = scf::IfOp::create(b, elected, /*withElseRegion=*/false);
   {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
     if (failed(body()))
       return failure();
   }
-  NVVM::SyncWarpOp::create(builder, loc, constant(-1));
+  NVVM::SyncWarpOp::create(b, constant(-1));
   return success();
 }
 
@@ -61,46 +58,45 @@ KernelLowering::inOneThread(llvm::function_ref<LogicalResult()> body) {
 //===----------------------------------------------------------------------===//
 
 void KernelLowering::findWarp() {
-  Type i32 = builder.getI32Type();
-  values.thread = NVVM::ThreadIdXOp::create(builder, loc, i32);
+  Type i32 = b.getI32Type();
+  values.thread = NVVM::ThreadIdXOp::create(b, i32);
   int64_t warpSize = layout.target.warpSize;
-  Value warp = arith::ShRUIOp::create(builder, loc, values.thread,
+  Value warp = arith::ShRUIOp::create(b, values.thread,
                                       constant(llvm::Log2_64(warpSize)));
   // The shuffle gives the same number, but the compiler sees that it is
   // uniform.
-  values.warp = NVVM::ShflOp::create(builder, loc, i32, constant(-1), warp,
-                                     constant(0), constant(warpSize - 1),
+  values.warp = NVVM::ShflOp::create(b, i32, constant(-1), warp, constant(0),
+                                     constant(warpSize - 1),
                                      NVVM::ShflKind::idx, UnitAttr());
 }
 
 void KernelLowering::initBarriers() {
   for (unsigned parameter : signature.tensorMapParameters())
-    NVVM::PrefetchOp::create(builder, loc, /*cacheLevel=*/nullptr,
+    NVVM::PrefetchOp::create(b, /*cacheLevel=*/nullptr,
                              /*evictPriority=*/nullptr,
                              values.function.getArgument(parameter),
-                             /*predicate=*/Value(), builder.getUnitAttr(),
+                             /*predicate=*/Value(), b.getUnitAttr(),
                              /*uniform=*/nullptr,
-                             /*in_param_space=*/builder.getUnitAttr());
+                             /*in_param_space=*/b.getUnitAttr());
   for (const auto &[channel, buffer] : layout.buffers)
     for (const std::optional<Barriers> &barriers :
          {std::optional(buffer.full), buffer.empty, buffer.landed})
       for (int64_t stage = 0; barriers && stage < buffer.stages; ++stage)
         NVVM::MBarrierInitOp::create(
-            builder, loc,
-            shared(layout.barriers + 8 * (barriers->first + stage)),
+            b, shared(layout.barriers + 8 * (barriers->first + stage)),
             constant(barriers->arrivals), Value());
   // The fence makes the initialised barriers visible to asynchronous copies
   // (PTX ISA, fence.mbarrier_init).
-  NVVM::FenceMbarrierInitOp::create(builder, loc);
+  NVVM::FenceMbarrierInitOp::create(b);
 }
 
 void KernelLowering::allocateTensorMemory() {
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(onWarp(kTensorMemoryWarp).thenBlock());
-  NVVM::Tcgen05AllocOp::create(builder, loc, shared(layout.tensorMemorySlot),
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(onWarp(kTensorMemoryWarp).thenBlock());
+  NVVM::Tcgen05AllocOp::create(b, shared(layout.tensorMemorySlot),
                                constant(layout.tensorColumns),
                                layout.getGroup());
-  NVVM::Tcgen05RelinquishAllocPermitOp::create(builder, loc, layout.getGroup());
+  NVVM::Tcgen05RelinquishAllocPermitOp::create(b, layout.getGroup());
 }
 
 /// A barrier of all threads of the cluster, or of the CTA where it has none.
@@ -108,11 +104,11 @@ void KernelLowering::allocateTensorMemory() {
 /// them, no CTA ends while another one accesses its memory.
 void KernelLowering::syncThreads() {
   if (layout.clusterSize == 1) {
-    NVVM::BarrierOp::create(builder, loc);
+    NVVM::BarrierOp::create(b);
     return;
   }
-  NVVM::ClusterArriveOp::create(builder, loc, builder.getUnitAttr());
-  NVVM::ClusterWaitOp::create(builder, loc, builder.getUnitAttr());
+  NVVM::ClusterArriveOp::create(b, b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(b, b.getUnitAttr());
 }
 
 /// What is in front of this needs nothing of earlier launches: parameters,
@@ -122,15 +118,14 @@ void KernelLowering::syncThreads() {
 void KernelLowering::awaitEarlierLaunches() {
   if (!kernel->hasAttr(kProgrammaticLaunchAttr))
     return;
-  NVVM::GriddepcontrolOp::create(builder, loc, NVVM::GridDepActionKind::wait);
-  NVVM::GriddepcontrolOp::create(builder, loc,
-                                 NVVM::GridDepActionKind::launch_dependents);
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::launch_dependents);
 }
 
 void KernelLowering::setUp() {
   {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(onWarp(kBarrierWarp).thenBlock());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(onWarp(kBarrierWarp).thenBlock());
     (void)inOneThread([&] {
       initBarriers();
       return success();
@@ -138,18 +133,15 @@ void KernelLowering::setUp() {
   }
   if (layout.tensorColumns) {
     allocateTensorMemory();
-    NVVM::Tcgen05FenceOp::create(builder, loc,
-                                 NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+    NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
   }
   awaitEarlierLaunches();
   syncThreads();
   if (!layout.tensorColumns)
     return;
-  NVVM::Tcgen05FenceOp::create(builder, loc,
-                               NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
-  values.tensorMemory =
-      LLVM::LoadOp::create(builder, loc, builder.getI32Type(),
-                           shared(layout.tensorMemorySlot), /*alignment=*/4);
+  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+  values.tensorMemory = LLVM::LoadOp::create(
+      b, b.getI32Type(), shared(layout.tensorMemorySlot), /*alignment=*/4);
 }
 
 /// Each warpgroup has an end of its own: at a common one, ptxas keeps an
@@ -160,30 +152,25 @@ void KernelLowering::tearDown(bool hasTensorMemoryWarp) {
       syncThreads();
     return;
   }
-  NVVM::Tcgen05FenceOp::create(builder, loc,
-                               NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
   syncThreads();
   if (!hasTensorMemoryWarp)
     return;
-  OpBuilder::InsertionGuard guard(builder);
+  OpBuilder::InsertionGuard guard(b);
   // The number of the warp and the address are read again, so that no role
   // keeps them.
   llvm::SaveAndRestore<Value> warp(
       values.warp,
-      arith::ShRUIOp::create(builder, loc, readRegister(builder, loc, "tid.x"),
-                             constant(5))
+      arith::ShRUIOp::create(b, readRegister(b, "tid.x"), constant(5))
           .getResult());
-  builder.setInsertionPointToStart(onWarp(kTensorMemoryWarp).thenBlock());
-  NVVM::Tcgen05FenceOp::create(builder, loc,
-                               NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
-  Value number =
-      LLVM::LoadOp::create(builder, loc, builder.getI32Type(),
-                           shared(layout.tensorMemorySlot), /*alignment=*/4);
+  b.setInsertionPointToStart(onWarp(kTensorMemoryWarp).thenBlock());
+  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+  Value number = LLVM::LoadOp::create(
+      b, b.getI32Type(), shared(layout.tensorMemorySlot), /*alignment=*/4);
   Value address = LLVM::IntToPtrOp::create(
-      builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 6),
-      number);
-  NVVM::Tcgen05DeallocOp::create(
-      builder, loc, address, constant(layout.tensorColumns), layout.getGroup());
+      b, LLVM::LLVMPointerType::get(b.getContext(), 6), number);
+  NVVM::Tcgen05DeallocOp::create(b, address, constant(layout.tensorColumns),
+                                 layout.getGroup());
 }
 
 //===----------------------------------------------------------------------===//
@@ -192,18 +179,17 @@ void KernelLowering::tearDown(bool hasTensorMemoryWarp) {
 
 LogicalResult KernelLowering::lowerRole(RoleOp role) {
   auto body = [&] {
-    RoleState state{builder, role, layout, signature, values};
+    ImplicitLocOpBuilder inRole(role.getLoc(), b);
+    RoleState state{inRole, role, layout, signature, values};
     return RoleLowering(state).lower();
   };
   if (!role.getLeader())
     return role.runsOnOneThread() ? inOneThread(body) : body();
   Value isLeader = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::eq,
-      readRegister(builder, loc, kRankRegister), constant(0));
-  auto branch =
-      scf::IfOp::create(builder, loc, isLeader, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(branch.thenBlock());
+      b, arith::CmpIPredicate::eq, readRegister(b, kRankRegister), constant(0));
+  auto branch = scf::IfOp::create(b, isLeader, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
   return inOneThread(body);
 }
 
@@ -214,19 +200,18 @@ LogicalResult KernelLowering::dispatchRole(ArrayRef<RoleOp> roles) {
     return success();
   RoleOp role = roles.front();
   int64_t first = *role.getFirstWarp();
-  Value number =
-      arith::SubIOp::create(builder, loc, values.warp, constant(first));
-  Value is = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                   number, constant(role.getNumWarps()));
-  auto branch = scf::IfOp::create(builder, loc, is,
+  Value number = arith::SubIOp::create(b, values.warp, constant(first));
+  Value is = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, number,
+                                   constant(role.getNumWarps()));
+  auto branch = scf::IfOp::create(b, is,
                                   /*withElseRegion=*/roles.size() > 1);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(branch.thenBlock());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
   if (failed(lowerRole(role)))
     return failure();
   if (roles.size() == 1)
     return success();
-  builder.setInsertionPointToStart(branch.elseBlock());
+  b.setInsertionPointToStart(branch.elseBlock());
   return dispatchRole(roles.drop_front());
 }
 
@@ -234,7 +219,7 @@ LogicalResult KernelLowering::dispatchRole(ArrayRef<RoleOp> roles) {
 void KernelLowering::setRegisters(const WarpGroup &group) {
   if (!group.registers || *group.registers == layout.entryRegisters)
     return;
-  NVVM::SetMaxRegisterOp::create(builder, loc, *group.registers,
+  NVVM::SetMaxRegisterOp::create(b, *group.registers,
                                  *group.registers > layout.entryRegisters
                                      ? NVVM::SetMaxRegisterAction::increase
                                      : NVVM::SetMaxRegisterAction::decrease);
@@ -243,13 +228,13 @@ void KernelLowering::setRegisters(const WarpGroup &group) {
 LogicalResult KernelLowering::dispatchGroup(size_t index) {
   const WarpGroup &group = layout.groups[index];
   bool last = index + 1 == layout.groups.size();
-  OpBuilder::InsertionGuard guard(builder);
+  OpBuilder::InsertionGuard guard(b);
   scf::IfOp branch;
   if (!last) {
-    Value is = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                     values.warp, constant(group.endWarp));
-    branch = scf::IfOp::create(builder, loc, is, /*withElseRegion=*/true);
-    builder.setInsertionPointToStart(branch.thenBlock());
+    Value is = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, values.warp,
+                                     constant(group.endWarp));
+    branch = scf::IfOp::create(b, is, /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.thenBlock());
   }
   setRegisters(group);
   auto covers = [&](RoleOp role) {
@@ -265,7 +250,7 @@ LogicalResult KernelLowering::dispatchGroup(size_t index) {
            kTensorMemoryWarp < group.endWarp);
   if (last)
     return success();
-  builder.setInsertionPointToStart(branch.elseBlock());
+  b.setInsertionPointToStart(branch.elseBlock());
   return dispatchGroup(index + 1);
 }
 
@@ -273,18 +258,18 @@ FailureOr<LLVM::LLVMFuncOp> KernelLowering::lower(LLVM::GlobalOp sharedMemory) {
   for (Operation &op : kernel.getBody().front())
     if (!isa<ChannelOp, RoleOp>(op) && !op.hasTrait<OpTrait::ConstantLike>())
       return op.emitOpError("must be in a tile.role to be lowered");
-  values.function = signature.createFunction(builder);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(values.function.addEntryBlock(builder));
-  values.sharedMemory = LLVM::AddressOfOp::create(builder, loc, sharedMemory);
-  values.sharedAddress = LLVM::PtrToIntOp::create(
-      builder, loc, builder.getI32Type(), values.sharedMemory);
+  values.function = signature.createFunction(b);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(values.function.addEntryBlock(b));
+  values.sharedMemory = LLVM::AddressOfOp::create(b, sharedMemory);
+  values.sharedAddress =
+      LLVM::PtrToIntOp::create(b, b.getI32Type(), values.sharedMemory);
   findWarp();
   setUp();
   if (layout.groups.empty())
     tearDown(/*hasTensorMemoryWarp=*/true);
   else if (failed(dispatchGroup(0)))
     return failure();
-  LLVM::ReturnOp::create(builder, loc, ValueRange());
+  LLVM::ReturnOp::create(b, ValueRange());
   return values.function;
 }

@@ -18,10 +18,10 @@ namespace fa4::tile {
 /// values are still there.
 class KernelLowering {
 public:
-  KernelLowering(mlir::OpBuilder &builder, KernelOp kernel,
+  KernelLowering(const mlir::OpBuilder &builder, KernelOp kernel,
                  const KernelLayout &layout, const KernelSignature &signature)
-      : builder(builder), kernel(kernel), layout(layout), signature(signature),
-        loc(kernel.getLoc()) {}
+      : b(kernel.getLoc(), builder), kernel(kernel), layout(layout),
+        signature(signature) {}
 
   /// Builds the function. `sharedMemory` is the dynamic shared memory of the
   /// module.
@@ -47,11 +47,10 @@ private:
   mlir::Value constant(int64_t value);
   mlir::Value shared(int64_t offset);
 
-  mlir::OpBuilder &builder;
+  mlir::ImplicitLocOpBuilder b;
   KernelOp kernel;
   const KernelLayout &layout;
   const KernelSignature &signature;
-  mlir::Location loc;
   KernelValues values;
 };
 

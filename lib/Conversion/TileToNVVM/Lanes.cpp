@@ -24,9 +24,8 @@ static constexpr int64_t kChunk = 16;
 
 LogicalResult LaneLowering::requireLanes(Operation *op) {
   if (role.runsOnOneThread())
-    return op->emitOpError(
-        "is an operation of lanes, but the role is of kind 'issuer': "
-        "one thread runs it");
+    return op->emitOpError("is an operation of lanes, but the role is of kind "
+                           "'issuer': one thread runs it");
   return success();
 }
 
@@ -34,7 +33,7 @@ LogicalResult LaneLowering::requireLanes(Operation *op) {
 /// be overwritten (PTX ISA, tcgen05.wait::ld).
 void LaneLowering::finishLoads() {
   if (!pendingLoads.empty())
-    NVVM::Tcgen05WaitOp::create(builder, loc, NVVM::Tcgen05WaitKind::LOAD);
+    NVVM::Tcgen05WaitOp::create(b, NVVM::Tcgen05WaitKind::LOAD);
   pendingLoads.clear();
 }
 
@@ -47,7 +46,7 @@ void LaneLowering::finishLoadsFor(Operation *op) {
 
 void LaneLowering::finishStores() {
   if (!pendingStores.empty())
-    NVVM::Tcgen05WaitOp::create(builder, loc, NVVM::Tcgen05WaitKind::STORE);
+    NVVM::Tcgen05WaitOp::create(b, NVVM::Tcgen05WaitKind::STORE);
   pendingStores.clear();
 }
 
@@ -62,8 +61,8 @@ static int64_t bytesOf(Type type) {
   return bits / 8 * (vector ? vector.getNumElements() : 1);
 }
 
-static Type wordsType(OpBuilder &builder, int64_t words) {
-  Type i32 = builder.getI32Type();
+static Type wordsType(OpBuilder &b, int64_t words) {
+  Type i32 = b.getI32Type();
   return words == 1 ? i32 : Type(VectorType::get(words, i32));
 }
 
@@ -88,11 +87,11 @@ Value LaneLowering::laneAddress(const Buffer &buffer, Value stage,
                                 int64_t column) {
   const TargetDescription &target = layout.target;
   Value quarter = arith::AndIOp::create(
-      builder, loc, values.warp, constant(target.warpsPerWarpgroup() - 1));
+      b, values.warp, constant(target.warpsPerWarpgroup() - 1));
   Value lane = arith::ShLIOp::create(
-      builder, loc, quarter, constant(16 + llvm::Log2_64(target.warpSize)));
+      b, quarter, constant(16 + llvm::Log2_64(target.warpSize)));
   Value address = tensorAddress(buffer, stage, column);
-  Value sum = arith::AddIOp::create(builder, loc, address, lane);
+  Value sum = arith::AddIOp::create(b, address, lane);
   return tensorPointer(sum);
 }
 
@@ -126,7 +125,7 @@ FailureOr<Value> LaneLowering::readTensorMemory(ReadOp op,
   SmallVector<int64_t> parts = splitWords(words);
   for (int64_t part : parts) {
     Value value = NVVM::Tcgen05LdOp::create(
-        builder, loc, wordsType(builder, part), /*pack=*/false,
+        b, wordsType(b, part), /*pack=*/false,
         NVVM::Tcgen05LdStShape::SHAPE_32X32B,
         laneAddress(buffer, stage, first + done), /*offset=*/Value());
     if (parts.size() == 1) {
@@ -134,13 +133,12 @@ FailureOr<Value> LaneLowering::readTensorMemory(ReadOp op,
       break;
     }
     if (!all)
-      all = LLVM::PoisonOp::create(builder, loc, wordsType(builder, words));
+      all = LLVM::PoisonOp::create(b, wordsType(b, words));
     if (part == 1)
-      value = vector::BroadcastOp::create(
-          builder, loc, VectorType::get(1, builder.getI32Type()), value);
-    all = vector::InsertStridedSliceOp::create(builder, loc, value, all,
-                                               ArrayRef<int64_t>{done},
-                                               ArrayRef<int64_t>{1});
+      value = vector::BroadcastOp::create(b, VectorType::get(1, b.getI32Type()),
+                                          value);
+    all = vector::InsertStridedSliceOp::create(
+        b, value, all, ArrayRef<int64_t>{done}, ArrayRef<int64_t>{1});
     done += part;
   }
   return all;
@@ -164,18 +162,17 @@ LogicalResult LaneLowering::writeTensorMemory(WriteOp op,
                range.begin < first + words && first < range.end;
       }))
     finishStores();
-  Value all =
-      LLVM::BitcastOp::create(builder, loc, wordsType(builder, words), value);
+  Value all = LLVM::BitcastOp::create(b, wordsType(b, words), value);
   SmallVector<int64_t> parts = splitWords(words);
   for (int64_t part : parts) {
     Value piece = all;
     if (parts.size() > 1)
       piece = vector::ExtractStridedSliceOp::create(
-          builder, loc, all, ArrayRef<int64_t>{done}, ArrayRef<int64_t>{part},
+          b, all, ArrayRef<int64_t>{done}, ArrayRef<int64_t>{part},
           ArrayRef<int64_t>{1});
     if (parts.size() > 1 && part == 1)
-      piece = vector::ExtractOp::create(builder, loc, piece, int64_t(0));
-    NVVM::Tcgen05StOp::create(builder, loc, /*unpack=*/false,
+      piece = vector::ExtractOp::create(b, piece, int64_t(0));
+    NVVM::Tcgen05StOp::create(b, /*unpack=*/false,
                               NVVM::Tcgen05LdStShape::SHAPE_32X32B,
                               laneAddress(buffer, stage, first + done), piece,
                               /*offset=*/Value());
@@ -199,23 +196,22 @@ static LogicalResult checkChunks(Operation *op, const Buffer &buffer, Type type,
 }
 
 /// Builds an expression of a layout for a thread. Divisors are powers of two.
-static Value expand(OpBuilder &b, Location loc, AffineExpr expr, Value thread) {
+static Value expand(ImplicitLocOpBuilder &b, AffineExpr expr, Value thread) {
   auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIntOp::create(b, loc, b.getI32Type(), value);
+    return arith::ConstantIntOp::create(b, b.getI32Type(), value);
   };
   if (isa<AffineDimExpr>(expr))
     return thread;
   auto binary = cast<AffineBinaryOpExpr>(expr);
-  Value lhs = expand(b, loc, binary.getLHS(), thread);
+  Value lhs = expand(b, binary.getLHS(), thread);
   if (expr.getKind() == AffineExprKind::Add)
-    return arith::AddIOp::create(b, loc, lhs,
-                                 expand(b, loc, binary.getRHS(), thread));
+    return arith::AddIOp::create(b, lhs, expand(b, binary.getRHS(), thread));
   int64_t rhs = cast<AffineConstantExpr>(binary.getRHS()).getValue();
   if (expr.getKind() == AffineExprKind::Mul)
-    return arith::MulIOp::create(b, loc, lhs, constant(rhs));
+    return arith::MulIOp::create(b, lhs, constant(rhs));
   if (expr.getKind() == AffineExprKind::Mod)
-    return arith::AndIOp::create(b, loc, lhs, constant(rhs - 1));
-  return arith::ShRUIOp::create(b, loc, lhs, constant(llvm::Log2_64(rhs)));
+    return arith::AndIOp::create(b, lhs, constant(rhs - 1));
+  return arith::ShRUIOp::create(b, lhs, constant(llvm::Log2_64(rhs)));
 }
 
 /// Returns a pointer to 16 bytes of the thread's row in a swizzled matrix.
@@ -232,40 +228,36 @@ Value LaneLowering::chunkPointer(const Buffer &buffer, Value stage,
   // The thread's origin is a whole number of boxes from column 0 (see
   // getSwizzleSpan).
   AffineMap origin =
-      buffer.valueLayout->getOrigin(builder.getContext(), buffer.columns);
+      buffer.valueLayout->getOrigin(b.getContext(), buffer.columns);
   AffineExpr firstBox =
       origin.getResult(1).floorDiv(buffer.span / buffer.elementBytes);
   Value thread = row(), boxOfThread;
   if (!isa<AffineConstantExpr>(firstBox))
-    boxOfThread = expand(builder, loc, firstBox, thread);
-  Value matrixRow = expand(builder, loc, origin.getResult(0), thread);
+    boxOfThread = expand(b, firstBox, thread);
+  Value matrixRow = expand(b, origin.getResult(0), thread);
   // The start of a stage is a multiple of 8 spans, so the swizzle only depends
   // on the row: bits 4.. of the address ^= bits 7.. of it, inside of the span.
-  Value start =
-      arith::MulIOp::create(builder, loc, matrixRow, constant(buffer.span));
-  Value pattern = arith::AndIOp::create(
-      builder, loc, arith::ShRUIOp::create(builder, loc, start, constant(3)),
-      constant(buffer.span - 16));
-  Value swizzled = arith::OrIOp::create(builder, loc, start, pattern);
-  Value chunk = arith::XOrIOp::create(builder, loc, swizzled,
-                                      constant(bytes % buffer.span));
+  Value start = arith::MulIOp::create(b, matrixRow, constant(buffer.span));
+  Value pattern =
+      arith::AndIOp::create(b, arith::ShRUIOp::create(b, start, constant(3)),
+                            constant(buffer.span - 16));
+  Value swizzled = arith::OrIOp::create(b, start, pattern);
+  Value chunk =
+      arith::XOrIOp::create(b, swizzled, constant(bytes % buffer.span));
   if (boxOfThread)
     chunk = arith::AddIOp::create(
-        builder, loc, chunk,
-        arith::MulIOp::create(builder, loc, boxOfThread,
-                              constant(buffer.boxBytes())));
+        b, chunk,
+        arith::MulIOp::create(b, boxOfThread, constant(buffer.boxBytes())));
   chunk = addStage(chunk, buffer, stage);
   if (box)
-    return sharedPointer(buffer.offset,
-                         arith::AddIOp::create(builder, loc, chunk, box));
+    return sharedPointer(buffer.offset, arith::AddIOp::create(b, chunk, box));
   return sharedPointer(buffer.offset + bytes / buffer.span * buffer.boxBytes(),
                        chunk);
 }
 
 /// Returns a pointer to the thread's element of a tile of row values.
 Value LaneLowering::rowPointer(const Buffer &buffer, Value stage) {
-  Value offset =
-      arith::MulIOp::create(builder, loc, row(), constant(buffer.elementBytes));
+  Value offset = arith::MulIOp::create(b, row(), constant(buffer.elementBytes));
   return sharedPointer(buffer.offset, addStage(offset, buffer, stage));
 }
 
@@ -279,8 +271,7 @@ LogicalResult LaneLowering::lower(ReadOp op) {
     FailureOr<Value> words = readTensorMemory(op, buffer);
     if (failed(words))
       return failure();
-    mapping.map(op.getValue(),
-                LLVM::BitcastOp::create(builder, loc, type, *words));
+    mapping.map(op.getValue(), LLVM::BitcastOp::create(b, type, *words));
     pendingLoads.insert(op.getValue());
     return success();
   }
@@ -294,25 +285,22 @@ LogicalResult LaneLowering::lower(ReadOp op) {
             : rowPointer(buffer, stage);
     int64_t align =
         std::gcd(kChunk, std::gcd(column * buffer.elementBytes, bytesOf(type)));
-    mapping.map(op.getValue(),
-                LLVM::LoadOp::create(builder, loc, type, pointer, align));
+    mapping.map(op.getValue(), LLVM::LoadOp::create(b, type, pointer, align));
     return success();
   }
   if (failed(checkChunks(op, buffer, type, column)))
     return failure();
   int64_t words = bytesOf(type) / 4;
-  auto chunkType = VectorType::get(kChunk / 4, builder.getI32Type());
-  Value all = LLVM::PoisonOp::create(builder, loc, wordsType(builder, words));
+  auto chunkType = VectorType::get(kChunk / 4, b.getI32Type());
+  Value all = LLVM::PoisonOp::create(b, wordsType(b, words));
   for (int64_t word = 0; word < words; word += kChunk / 4) {
     Value pointer =
         chunkPointer(buffer, stage, column + word * 4 / buffer.elementBytes);
-    Value chunk =
-        LLVM::LoadOp::create(builder, loc, chunkType, pointer, kChunk);
-    all = vector::InsertStridedSliceOp::create(builder, loc, chunk, all,
-                                               ArrayRef<int64_t>{word},
-                                               ArrayRef<int64_t>{1});
+    Value chunk = LLVM::LoadOp::create(b, chunkType, pointer, kChunk);
+    all = vector::InsertStridedSliceOp::create(
+        b, chunk, all, ArrayRef<int64_t>{word}, ArrayRef<int64_t>{1});
   }
-  mapping.map(op.getValue(), LLVM::BitcastOp::create(builder, loc, type, all));
+  mapping.map(op.getValue(), LLVM::BitcastOp::create(b, type, all));
   return success();
 }
 
@@ -327,21 +315,20 @@ LogicalResult LaneLowering::lower(WriteOp op) {
   Value value = mapping.lookupOrDefault(op.getValue());
   Value stage = stageOf(buffer, RingUse::Commit);
   if (!buffer.span) {
-    LLVM::StoreOp::create(builder, loc, value, rowPointer(buffer, stage),
+    LLVM::StoreOp::create(b, value, rowPointer(buffer, stage),
                           buffer.elementBytes);
     return success();
   }
   if (failed(checkChunks(op, buffer, value.getType(), column)))
     return failure();
   int64_t words = bytesOf(value.getType()) / 4;
-  Value all =
-      LLVM::BitcastOp::create(builder, loc, wordsType(builder, words), value);
+  Value all = LLVM::BitcastOp::create(b, wordsType(b, words), value);
   for (int64_t word = 0; word < words; word += kChunk / 4) {
     Value chunk = vector::ExtractStridedSliceOp::create(
-        builder, loc, all, ArrayRef<int64_t>{word},
-        ArrayRef<int64_t>{kChunk / 4}, ArrayRef<int64_t>{1});
+        b, all, ArrayRef<int64_t>{word}, ArrayRef<int64_t>{kChunk / 4},
+        ArrayRef<int64_t>{1});
     LLVM::StoreOp::create(
-        builder, loc, chunk,
+        b, chunk,
         chunkPointer(buffer, stage, column + word * 4 / buffer.elementBytes),
         kChunk);
   }
@@ -354,7 +341,7 @@ LogicalResult LaneLowering::lower(WriteOp op) {
 
 LogicalResult LaneLowering::lower(AnyOp op) {
   Value any = NVVM::VoteSyncOp::create(
-      builder, loc, builder.getI1Type(), constant(-1),
+      b, b.getI1Type(), constant(-1),
       mapping.lookupOrDefault(op.getCondition()), NVVM::VoteSyncKind::any);
   mapping.map(op.getResult(), any);
   return success();
@@ -372,12 +359,10 @@ LogicalResult LaneLowering::lower(KeepOrderOp op) {
   if (failed(requireLanes(op)))
     return failure();
   repeatWhile([&] {
-    Value yes =
-        arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1);
-    Value all =
-        NVVM::VoteSyncOp::create(builder, loc, builder.getI1Type(),
-                                 constant(-1), yes, NVVM::VoteSyncKind::all);
-    return arith::XOrIOp::create(builder, loc, all, yes).getResult();
+    Value yes = arith::ConstantIntOp::create(b, b.getI1Type(), 1);
+    Value all = NVVM::VoteSyncOp::create(b, b.getI1Type(), constant(-1), yes,
+                                         NVVM::VoteSyncKind::all);
+    return arith::XOrIOp::create(b, all, yes).getResult();
   });
   return success();
 }
@@ -398,29 +383,26 @@ LogicalResult LaneLowering::lower(PutOp op) {
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
     Value at = toI32(mapping.lookupOrDefault(index));
     if (dim == op.getDim()) {
-      at = arith::AddIOp::create(builder, loc, at, row());
-      inBounds =
-          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, at,
-                                number32(signature.size(number, dim)));
+      at = arith::AddIOp::create(b, at, row());
+      inBounds = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, at,
+                                       number32(signature.size(number, dim)));
       if (op.getTo()) {
         Value isInFront =
-            arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, at,
+            arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at,
                                   toI32(mapping.lookupOrDefault(op.getTo())));
-        inBounds = arith::AndIOp::create(builder, loc, inBounds, isInFront);
+        inBounds = arith::AndIOp::create(b, inBounds, isInFront);
       }
     }
     Value term = elementsBefore(number, dim, at);
-    offset = offset ? arith::AddIOp::create(builder, loc, offset, term) : term;
+    offset = offset ? arith::AddIOp::create(b, offset, term) : term;
   }
   Value base = argument(signature.pointerParameter(number));
   Value value = mapping.lookupOrDefault(op.getValue());
-  auto branch =
-      scf::IfOp::create(builder, loc, inBounds, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(branch.thenBlock());
-  Value pointer =
-      LLVM::GEPOp::create(builder, loc, base.getType(), value.getType(), base,
-                          LLVM::GEPArg(offset));
-  LLVM::StoreOp::create(builder, loc, value, pointer);
+  auto branch = scf::IfOp::create(b, inBounds, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value pointer = LLVM::GEPOp::create(b, base.getType(), value.getType(), base,
+                                      LLVM::GEPArg(offset));
+  LLVM::StoreOp::create(b, value, pointer);
   return success();
 }

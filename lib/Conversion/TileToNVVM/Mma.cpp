@@ -53,14 +53,14 @@ LogicalResult MmaLowering::checkParts(MmaOp op, Value value,
   ChannelOp channel = operand.handle.channel;
   if (value != op.getB())
     return channel.getSplit()
-               ? op.emitOpError("has an A of which each CTA of the pair has "
-                                "only a part")
+               ? op.emitOpError(
+                     "has an A of which each CTA of the pair has only a part")
                : success();
   uint64_t dim = op.getTransposeB() ? 0 : 1;
   if (channel.getSplit() != dim ||
       channel.getTileType().getDimSize(dim) != op.getN())
-    return op.emitOpError("needs a B of which each CTA of the pair has half of "
-                          "the ")
+    return op.emitOpError(
+               "needs a B of which each CTA of the pair has half of the ")
            << (dim == 0 ? "rows" : "columns") << " (split(" << dim << "))";
   return success();
 }
@@ -143,8 +143,7 @@ void MmaLowering::encode(MatrixOperand &operand) {
   int64_t swizzle = buffer.span == 128 ? 2 : buffer.span == 64 ? 4 : 6;
   operand.high = stride | int64_t(1) << 14 | swizzle << 29;
   Value start = arith::ShRUIOp::create(
-      builder, loc, add(pin(builder, loc, values.sharedAddress), buffer.offset),
-      constant(4));
+      b, add(pin(b, values.sharedAddress), buffer.offset), constant(4));
   operand.base = addStage(add(start, leading << 16), buffer,
                           operand.handle.stage, /*unit=*/16);
 }
@@ -185,10 +184,9 @@ LogicalResult MmaLowering::checkAccumulator(MmaOp op, ChannelOp destination,
           "accumulates to a tile that lies in another place than the channel "
           "to which its result is committed");
   }
-  enable =
-      op.getAccumulate()
-          ? mapping.lookupOrDefault(op.getAccumulate())
-          : arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1);
+  enable = op.getAccumulate()
+               ? mapping.lookupOrDefault(op.getAccumulate())
+               : arith::ConstantIntOp::create(b, b.getI1Type(), 1);
   return success();
 }
 
@@ -231,8 +229,8 @@ LogicalResult MmaLowering::lower(MmaOp op) {
     return op.emitOpError("must be in a role that starts MMAs, not of kind '")
            << stringifyRoleKind(role.getKind()) << "'";
   if (!commit || commit->getParentOfType<RoleOp>() != role)
-    return op.emitOpError("must have a result that the role commits to a "
-                          "channel");
+    return op.emitOpError(
+        "must have a result that the role commits to a channel");
   auto destination = commit.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(destination);
   if (!buffer.tensorMemory)
@@ -246,40 +244,40 @@ LogicalResult MmaLowering::lower(MmaOp op) {
            << buffer.elementBytes << " bytes; its result must have f32, of 4";
   if (failed(checkShape(op, layout.clusterSize)))
     return failure();
-  FailureOr<MatrixOperand> a = findOperand(op, op.getA(), !op.getTransposeA());
-  if (failed(a))
+  FailureOr<MatrixOperand> matrixA =
+      findOperand(op, op.getA(), !op.getTransposeA());
+  if (failed(matrixA))
     return failure();
-  FailureOr<MatrixOperand> b = findOperand(op, op.getB(), op.getTransposeB());
-  if (failed(b))
+  FailureOr<MatrixOperand> matrixB =
+      findOperand(op, op.getB(), op.getTransposeB());
+  if (failed(matrixB))
     return failure();
-  encode(*a);
-  encode(*b);
+  encode(*matrixA);
+  encode(*matrixB);
   Value enable;
   if (failed(checkAccumulator(op, destination, enable)))
     return failure();
 
   Value stage = stageOf(buffer, RingUse::Commit);
-  Type i64 = builder.getI64Type();
+  Type i64 = b.getI64Type();
   auto at = [&](const MatrixOperand &operand, int64_t step) -> Value {
     Value low = add(operand.base, operand.offset(step));
     if (operand.inTensorMemory())
       return tensorPointer(low);
-    Value high =
-        arith::ConstantIntOp::create(builder, loc, i64, operand.high << 32);
-    return arith::OrIOp::create(
-        builder, loc, arith::ExtUIOp::create(builder, loc, i64, low), high);
+    Value high = arith::ConstantIntOp::create(b, i64, operand.high << 32);
+    return arith::OrIOp::create(b, arith::ExtUIOp::create(b, i64, low), high);
   };
   Value result = tensorPointer(tensorAddress(buffer, stage, 0));
   Value descriptor = constant(instructionDescriptor(op, layout.clusterSize));
-  Type i1 = builder.getI1Type();
+  Type i1 = b.getI1Type();
   for (int64_t step = 0; step < op.getK() / kStep; ++step) {
     bool first = step == 0;
     if (!enable || !first)
-      enable = arith::ConstantIntOp::create(builder, loc, i1, !first);
+      enable = arith::ConstantIntOp::create(b, i1, !first);
     NVVM::Tcgen05MMAOp::create(
-        builder, loc, NVVM::Tcgen05MMAKind::F16, layout.getGroup(),
+        b, NVVM::Tcgen05MMAKind::F16, layout.getGroup(),
         NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, result,
-        at(*a, step), at(*b, step), descriptor, enable,
+        at(*matrixA, step), at(*matrixB, step), descriptor, enable,
         /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
   }
   handles[op.getResult()] = {destination, stage, 0, 0};

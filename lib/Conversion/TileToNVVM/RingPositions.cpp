@@ -32,52 +32,47 @@ void RingPositions::advance(ChannelOp channel, RingUse use) {
 // Values
 //===----------------------------------------------------------------------===//
 
-static Value constant(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIntOp::create(builder, loc, builder.getI32Type(),
-                                      value);
+static Value constant(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantIntOp::create(b, b.getI32Type(), value);
 }
 
-Value RingPositions::materialize(OpBuilder &builder, Location loc,
+Value RingPositions::materialize(ImplicitLocOpBuilder &b,
                                  const RingPosition &position) {
   if (!position.base)
-    return constant(builder, loc, position.offset);
+    return constant(b, position.offset);
   if (position.offset == 0)
     return position.base;
-  return arith::AddIOp::create(builder, loc, position.base,
-                               constant(builder, loc, position.offset));
+  return arith::AddIOp::create(b, position.base, constant(b, position.offset));
 }
 
-Value RingPositions::stage(OpBuilder &builder, Location loc,
+Value RingPositions::stage(ImplicitLocOpBuilder &b,
                            const RingPosition &position, int64_t stages) {
   if (stages == 1)
     return {};
   if (!position.base)
-    return constant(builder, loc, position.offset % stages);
-  Value count = materialize(builder, loc, position);
+    return constant(b, position.offset % stages);
+  Value count = materialize(b, position);
   if (llvm::isPowerOf2_64(stages))
-    return arith::AndIOp::create(builder, loc, count,
-                                 constant(builder, loc, stages - 1));
-  return arith::RemUIOp::create(builder, loc, count,
-                                constant(builder, loc, stages));
+    return arith::AndIOp::create(b, count, constant(b, stages - 1));
+  return arith::RemUIOp::create(b, count, constant(b, stages));
 }
 
-Value RingPositions::parity(OpBuilder &builder, Location loc,
+Value RingPositions::parity(ImplicitLocOpBuilder &b,
                             const RingPosition &position, int64_t stages,
                             bool flip) {
   if (!position.base)
-    return constant(builder, loc, (position.offset / stages + flip) % 2);
+    return constant(b, (position.offset / stages + flip) % 2);
   // Each further round through the ring flips the parity of the phase.
-  Value count = materialize(
-      builder, loc, {position.base, position.offset + (flip ? stages : 0)});
+  Value count =
+      materialize(b, {position.base, position.offset + (flip ? stages : 0)});
   if (llvm::isPowerOf2_64(stages)) {
     if (stages > 1)
-      count = arith::ShRUIOp::create(
-          builder, loc, count, constant(builder, loc, llvm::Log2_64(stages)));
+      count =
+          arith::ShRUIOp::create(b, count, constant(b, llvm::Log2_64(stages)));
   } else {
-    count = arith::DivUIOp::create(builder, loc, count,
-                                   constant(builder, loc, stages));
+    count = arith::DivUIOp::create(b, count, constant(b, stages));
   }
-  return arith::AndIOp::create(builder, loc, count, constant(builder, loc, 1));
+  return arith::AndIOp::create(b, count, constant(b, 1));
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,6 +11,7 @@
 
 #include "KernelLayout.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace fa4::tile {
 
@@ -35,13 +36,13 @@ public:
   void advance(ChannelOp channel, RingUse use);
 
   /// Builds the count as an i32.
-  static mlir::Value materialize(mlir::OpBuilder &builder, mlir::Location loc,
+  static mlir::Value materialize(mlir::ImplicitLocOpBuilder &b,
                                  const RingPosition &position);
   /// Builds the stage as an i32; null in a ring with one stage.
-  static mlir::Value stage(mlir::OpBuilder &builder, mlir::Location loc,
+  static mlir::Value stage(mlir::ImplicitLocOpBuilder &b,
                            const RingPosition &position, int64_t stages);
   /// Builds the parity of the round, xor `flip`, as an i32.
-  static mlir::Value parity(mlir::OpBuilder &builder, mlir::Location loc,
+  static mlir::Value parity(mlir::ImplicitLocOpBuilder &b,
                             const RingPosition &position, int64_t stages,
                             bool flip);
 

@@ -19,8 +19,7 @@ using namespace fa4::tile;
 //===----------------------------------------------------------------------===//
 
 Value RoleCode::constant(int64_t value) {
-  return arith::ConstantIntOp::create(builder, loc, builder.getI32Type(),
-                                      value);
+  return arith::ConstantIntOp::create(b, b.getI32Type(), value);
 }
 
 Value RoleCode::number32(std::variant<unsigned, int64_t> value) {
@@ -30,18 +29,16 @@ Value RoleCode::number32(std::variant<unsigned, int64_t> value) {
 }
 
 Value RoleCode::add(Value value, int64_t number) {
-  return number == 0
-             ? value
-             : arith::AddIOp::create(builder, loc, value, constant(number));
+  return number == 0 ? value
+                     : arith::AddIOp::create(b, value, constant(number));
 }
 
 Value RoleCode::toI32(Value index) {
-  return arith::IndexCastOp::create(builder, loc, builder.getI32Type(), index);
+  return arith::IndexCastOp::create(b, b.getI32Type(), index);
 }
 
 Value RoleCode::toIndex(Value number) {
-  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                    number);
+  return arith::IndexCastOp::create(b, b.getIndexType(), number);
 }
 
 Value RoleCode::row() {
@@ -51,35 +48,31 @@ Value RoleCode::row() {
 
 void RoleCode::repeatWhile(llvm::function_ref<Value()> condition) {
   scf::WhileOp::create(
-      builder, loc, TypeRange(), ValueRange(),
-      [&](OpBuilder &builder, Location loc, ValueRange) {
-        scf::ConditionOp::create(builder, loc, condition(), ValueRange());
+      b, TypeRange(), ValueRange(),
+      [&](OpBuilder &, Location, ValueRange) {
+        scf::ConditionOp::create(b, condition(), ValueRange());
       },
-      [&](OpBuilder &builder, Location loc, ValueRange) {
-        scf::YieldOp::create(builder, loc);
-      });
+      [&](OpBuilder &, Location, ValueRange) { scf::YieldOp::create(b); });
 }
 
 /// Builds `text`, an instruction with a result and perhaps `operand`, which
 /// stays where it is.
-static Value buildPinned(OpBuilder &builder, Location loc, StringRef text,
+static Value buildPinned(ImplicitLocOpBuilder &b, StringRef text,
                          ValueRange operand, StringRef constraints) {
   return LLVM::InlineAsmOp::create(
-             builder, loc, builder.getI32Type(), operand, text, constraints,
+             b, b.getI32Type(), operand, text, constraints,
              /*has_side_effects=*/true, /*is_align_stack=*/false,
              LLVM::TailCallKind::None, /*asm_dialect=*/LLVM::AsmDialectAttr(),
              /*operand_attrs=*/ArrayAttr())
       .getResult(0);
 }
 
-Value fa4::tile::pin(OpBuilder &builder, Location loc, Value word) {
-  return buildPinned(builder, loc, "mov.b32 $0, $1;", word, "=r,r");
+Value fa4::tile::pin(ImplicitLocOpBuilder &b, Value word) {
+  return buildPinned(b, "mov.b32 $0, $1;", word, "=r,r");
 }
 
-Value fa4::tile::readRegister(OpBuilder &builder, Location loc,
-                              StringRef name) {
-  return buildPinned(builder, loc, ("mov.u32 $0, %" + name + ";").str(), {},
-                     "=r");
+Value fa4::tile::readRegister(ImplicitLocOpBuilder &b, StringRef name) {
+  return buildPinned(b, ("mov.u32 $0, %" + name + ";").str(), {}, "=r");
 }
 
 //===----------------------------------------------------------------------===//
@@ -88,12 +81,12 @@ Value fa4::tile::readRegister(OpBuilder &builder, Location loc,
 
 Value RoleCode::sharedPointer(int64_t offset, Value dynamic) {
   Value pointer = values.sharedMemory;
-  Type type = pointer.getType(), byte = builder.getI8Type();
+  Type type = pointer.getType(), byte = b.getI8Type();
   if (dynamic)
-    pointer = LLVM::GEPOp::create(builder, loc, type, byte, pointer,
-                                  LLVM::GEPArg(dynamic));
+    pointer =
+        LLVM::GEPOp::create(b, type, byte, pointer, LLVM::GEPArg(dynamic));
   if (offset != 0)
-    pointer = LLVM::GEPOp::create(builder, loc, type, byte, pointer,
+    pointer = LLVM::GEPOp::create(b, type, byte, pointer,
                                   LLVM::GEPArg(static_cast<int32_t>(offset)));
   return pointer;
 }
@@ -104,8 +97,8 @@ Value RoleCode::elementPointer(int64_t offset, int64_t size, Value number) {
   APInt known;
   if (matchPattern(number, m_ConstantInt(&known)))
     return sharedPointer(offset + known.getSExtValue() * size);
-  return sharedPointer(
-      offset, arith::MulIOp::create(builder, loc, number, constant(size)));
+  return sharedPointer(offset,
+                       arith::MulIOp::create(b, number, constant(size)));
 }
 
 Value RoleCode::stagePointer(const Buffer &buffer, Value stage,
@@ -117,9 +110,9 @@ Value RoleCode::addStage(Value address, const Buffer &buffer, Value stage,
                          int64_t unit) {
   if (!stage)
     return address;
-  Value distance = arith::MulIOp::create(builder, loc, stage,
-                                         constant(buffer.stageSize / unit));
-  return arith::AddIOp::create(builder, loc, address, distance);
+  Value distance =
+      arith::MulIOp::create(b, stage, constant(buffer.stageSize / unit));
+  return arith::AddIOp::create(b, address, distance);
 }
 
 Value RoleCode::tensorAddress(const Buffer &buffer, Value stage,
@@ -130,35 +123,34 @@ Value RoleCode::tensorAddress(const Buffer &buffer, Value stage,
 
 Value RoleCode::tensorPointer(Value address) {
   return LLVM::IntToPtrOp::create(
-      builder, loc, LLVM::LLVMPointerType::get(builder.getContext(), 6),
-      address);
+      b, LLVM::LLVMPointerType::get(b.getContext(), 6), address);
 }
 
 Value RoleCode::elementsBefore(unsigned number, int64_t dim, Value index) {
-  Type i64 = builder.getI64Type();
-  Value wide = arith::ExtSIOp::create(builder, loc, i64, index);
+  Type i64 = b.getI64Type();
+  Value wide = arith::ExtSIOp::create(b, i64, index);
   auto stride = signature.stride(number, dim);
-  Value step = std::holds_alternative<unsigned>(stride)
-                   ? argument(std::get<unsigned>(stride))
-                   : arith::ConstantIntOp::create(builder, loc, i64,
-                                                  std::get<int64_t>(stride));
-  return arith::MulIOp::create(builder, loc, wide, step);
+  Value step =
+      std::holds_alternative<unsigned>(stride)
+          ? argument(std::get<unsigned>(stride))
+          : arith::ConstantIntOp::create(b, i64, std::get<int64_t>(stride));
+  return arith::MulIOp::create(b, wide, step);
 }
 
 Value RoleCode::globalPointer(unsigned number, ArrayRef<Value> indices) {
   Value offset;
   for (auto [dim, index] : llvm::enumerate(indices)) {
     Value term = elementsBefore(number, dim, index);
-    offset = offset ? arith::AddIOp::create(builder, loc, offset, term) : term;
+    offset = offset ? arith::AddIOp::create(b, offset, term) : term;
   }
   Value base = argument(signature.pointerParameter(number));
   Type element = signature.memrefType(number).getElementType();
-  return LLVM::GEPOp::create(builder, loc, base.getType(), element, base,
+  return LLVM::GEPOp::create(b, base.getType(), element, base,
                              LLVM::GEPArg(offset));
 }
 
 Value RoleCode::stageOf(const Buffer &buffer, RingUse use) {
-  return RingPositions::stage(builder, loc, positions.get(buffer.channel, use),
+  return RingPositions::stage(b, positions.get(buffer.channel, use),
                               buffer.stages);
 }
 
@@ -169,8 +161,7 @@ RingPosition RoleCode::lastWaited(ChannelOp channel) {
 }
 
 Value RoleCode::lastWaitedStage(const Buffer &buffer) {
-  return RingPositions::stage(builder, loc, lastWaited(buffer.channel),
-                              buffer.stages);
+  return RingPositions::stage(b, lastWaited(buffer.channel), buffer.stages);
 }
 
 //===----------------------------------------------------------------------===//
@@ -183,31 +174,29 @@ Value RoleCode::barrier(const Barriers &barriers, Value stage) {
 
 Type RoleCode::clusterPointer() {
   return LLVM::LLVMPointerType::get(
-      builder.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
+      b.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
 }
 
 Value RoleCode::barrierOf(int64_t rank, Value barrier) {
-  return NVVM::MapaOp::create(builder, loc, clusterPointer(), barrier,
-                              constant(rank));
+  return NVVM::MapaOp::create(b, clusterPointer(), barrier, constant(rank));
 }
 
 Value RoleCode::castPointer(Type type, Value pointer) {
   return LLVM::IntToPtrOp::create(
-      builder, loc, type,
-      LLVM::PtrToIntOp::create(builder, loc, builder.getI32Type(), pointer)
-          .getResult());
+      b, type,
+      LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer).getResult());
 }
 
 /// A release to the cluster is a fence of all memory (MEMBAR.ALL.GPU), so
 /// there is none where ChannelRanks does without.
 void RoleCode::arrive(const Buffer &buffer, Value barrier, ArrivalReach reach) {
   if (reach == ArrivalReach::Own) {
-    NVVM::MBarrierArriveOp::create(builder, loc, Type(), barrier, Value());
+    NVVM::MBarrierArriveOp::create(b, Type(), barrier, Value());
     return;
   }
   assert(reach == ArrivalReach::Leader && "threads arrive at one barrier");
-  NVVM::MBarrierArriveOp::create(builder, loc, Type(), barrierOf(0, barrier),
-                                 Value(), NVVM::MemScopeKind::CLUSTER,
+  NVVM::MBarrierArriveOp::create(b, Type(), barrierOf(0, barrier), Value(),
+                                 NVVM::MemScopeKind::CLUSTER,
                                  /*relaxed=*/buffer.ranks.isRelaxed(reach));
 }
 
@@ -222,33 +211,30 @@ void RoleCode::spin(const Buffer &buffer, Value barrier, Value parity,
   bool relaxed = buffer.ranks.isRelaxed(reach);
   repeatWhile([&] {
     Value done = NVVM::MBarrierTryWaitOp::create(
-        builder, loc, builder.getI1Type(), barrier, parity, Value(), scope,
-        relaxed);
-    Value yes =
-        arith::ConstantIntOp::create(builder, loc, builder.getI1Type(), 1);
-    return arith::XOrIOp::create(builder, loc, done, yes).getResult();
+        b, b.getI1Type(), barrier, parity, Value(), scope, relaxed);
+    Value yes = arith::ConstantIntOp::create(b, b.getI1Type(), 1);
+    return arith::XOrIOp::create(b, done, yes).getResult();
   });
 }
 
 void RoleCode::expectBytes(Value barrier, int64_t bytes) {
-  NVVM::MBarrierArriveExpectTxOp::create(
-      builder, loc, Type(), barrier, constant(bytes), NVVM::MemScopeKind::CTA,
-      /*relaxed=*/false, Value());
+  NVVM::MBarrierArriveExpectTxOp::create(b, Type(), barrier, constant(bytes),
+                                         NVVM::MemScopeKind::CTA,
+                                         /*relaxed=*/false, Value());
 }
 
 void RoleCode::fenceSharedMemory() {
   NVVM::FenceProxyOp::create(
-      builder, loc, NVVM::ProxyKind::async_shared,
-      NVVM::SharedSpaceAttr::get(builder.getContext(),
+      b, NVVM::ProxyKind::async_shared,
+      NVVM::SharedSpaceAttr::get(b.getContext(),
                                  NVVM::SharedSpace::shared_cta));
 }
 
 void RoleCode::fenceTensorMemory(NVVM::Tcgen05FenceKind kind) {
-  NVVM::Tcgen05FenceOp::create(builder, loc, kind);
+  NVVM::Tcgen05FenceOp::create(b, kind);
 }
 
 void RoleCode::waitForStores(bool read, int64_t pending) {
-  NVVM::CpAsyncBulkWaitGroupOp::create(builder, loc, /*group=*/pending,
-                                       read ? builder.getUnitAttr()
-                                            : UnitAttr());
+  NVVM::CpAsyncBulkWaitGroupOp::create(b, /*group=*/pending,
+                                       read ? b.getUnitAttr() : UnitAttr());
 }

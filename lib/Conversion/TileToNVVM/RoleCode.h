@@ -36,8 +36,7 @@ inline constexpr llvm::StringLiteral kLoopAnnotation = "llvm.loop_annotation";
 /// Reads a special register (PTX ISA, "Special Registers") at this place. The
 /// operations of NVVM may move: LLVM reads a register once, before all roles,
 /// and the value then occupies a register in roles that have none to spare.
-mlir::Value readRegister(mlir::OpBuilder &builder, mlir::Location loc,
-                         llvm::StringRef name);
+mlir::Value readRegister(mlir::ImplicitLocOpBuilder &b, llvm::StringRef name);
 
 /// The number of the CTA in its cluster; that of the leader is 0 (PTX ISA,
 /// %cluster_ctarank).
@@ -45,7 +44,7 @@ inline constexpr llvm::StringLiteral kRankRegister = "cluster_ctarank";
 
 /// Copies `word`, an i32, at this place. What is computed from the copy stays
 /// behind it: in front of a loop, it would occupy registers through all of it.
-mlir::Value pin(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value word);
+mlir::Value pin(mlir::ImplicitLocOpBuilder &b, mlir::Value word);
 
 /// A tile of which the role has only the place: a stage of a channel, or a part
 /// of it.
@@ -66,13 +65,13 @@ inline bool isHandle(mlir::Value value) {
 
 /// What the parts of a role's lowering share while they build its code.
 struct RoleState {
-  mlir::OpBuilder &builder;
+  /// Stands where code is built, with the location of the operation that is
+  /// being lowered.
+  mlir::ImplicitLocOpBuilder &b;
   RoleOp role;
   const KernelLayout &layout;
   const KernelSignature &signature;
   const KernelValues &values;
-  /// The operation that is being lowered.
-  mlir::Location loc = role.getLoc();
   RingPositions positions{layout};
   mlir::IRMapping mapping{};
   llvm::DenseMap<mlir::Value, Handle> handles{};
@@ -86,8 +85,8 @@ struct RoleState {
 class RoleCode {
 protected:
   explicit RoleCode(RoleState &state)
-      : state(state), builder(state.builder), loc(state.loc), role(state.role),
-        layout(state.layout), signature(state.signature), values(state.values),
+      : state(state), b(state.b), role(state.role), layout(state.layout),
+        signature(state.signature), values(state.values),
         positions(state.positions), mapping(state.mapping),
         handles(state.handles), rank(state.rank) {}
 
@@ -165,8 +164,7 @@ protected:
   void waitForStores(bool read, int64_t pending);
 
   RoleState &state;
-  mlir::OpBuilder &builder;
-  mlir::Location &loc;
+  mlir::ImplicitLocOpBuilder &b;
   RoleOp &role;
   const KernelLayout &layout;
   const KernelSignature &signature;

@@ -25,17 +25,17 @@ using namespace fa4::tile;
 LogicalResult RoleLowering::copy(Operation &op) {
   if (llvm::any_of(op.getOperands(), isHandle) ||
       llvm::any_of(op.getResults(), isHandle))
-    return op.emitOpError("computes with tiles, but the role is of kind "
-                          "'issuer': one thread starts "
-                          "asynchronous work and computes scalars only");
+    return op.emitOpError(
+        "computes with tiles, but the role is of kind 'issuer': one thread "
+        "starts asynchronous work and computes scalars only");
   if (op.getNumRegions() != 0 || isa_and_nonnull<TileDialect>(op.getDialect()))
     if (!isa<Exp2Op>(op))
       return op.emitOpError("is not supported in a role");
   if (isa_and_nonnull<math::MathDialect>(op.getDialect()) && !isLaneMath(&op))
-    return op.emitOpError("is not supported in a kernel: threads have no "
-                          "instructions for it");
+    return op.emitOpError(
+        "is not supported in a kernel: threads have no instructions for it");
   lanes.finishLoadsFor(&op);
-  builder.clone(op, mapping);
+  b.clone(op, mapping);
   return success();
 }
 
@@ -48,10 +48,9 @@ LogicalResult RoleLowering::lowerDivision(Operation &op) {
       return copy(op);
   Value lhs = mapping.lookupOrDefault(op.getOperand(0)),
         rhs = mapping.lookupOrDefault(op.getOperand(1));
-  Value result =
-      isa<arith::CeilDivSIOp>(op)
-          ? arith::CeilDivUIOp::create(builder, loc, lhs, rhs).getResult()
-          : arith::DivUIOp::create(builder, loc, lhs, rhs).getResult();
+  Value result = isa<arith::CeilDivSIOp>(op)
+                     ? arith::CeilDivUIOp::create(b, lhs, rhs).getResult()
+                     : arith::DivUIOp::create(b, lhs, rhs).getResult();
   mapping.map(op.getResult(0), result);
   return success();
 }
@@ -84,22 +83,20 @@ LogicalResult RoleLowering::lowerLoadScalar(LoadScalarOp op) {
   Value inBounds;
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
     indices.push_back(toI32(mapping.lookupOrDefault(index)));
-    Value below = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                        indices.back(),
-                                        number32(signature.size(number, dim)));
-    inBounds =
-        inBounds ? arith::AndIOp::create(builder, loc, inBounds, below) : below;
+    Value below =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, indices.back(),
+                              number32(signature.size(number, dim)));
+    inBounds = inBounds ? arith::AndIOp::create(b, inBounds, below) : below;
   }
   for (Value &index : indices)
-    index = arith::SelectOp::create(builder, loc, inBounds, index, constant(0));
+    index = arith::SelectOp::create(b, inBounds, index, constant(0));
   Type type = op.getType();
   Value element = LLVM::LoadOp::create(
-      builder, loc, type, globalPointer(number, indices), /*alignment=*/0,
+      b, type, globalPointer(number, indices), /*alignment=*/0,
       /*isVolatile=*/false, /*isNonTemporal=*/false, /*isInvariant=*/true);
-  Value zero =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   mapping.map(op.getResult(),
-              arith::SelectOp::create(builder, loc, inBounds, element, zero));
+              arith::SelectOp::create(b, inBounds, element, zero));
   return success();
 }
 
@@ -154,7 +151,7 @@ SmallVector<Value> RoleLowering::enterLoop(scf::ForOp op, Carried &carried) {
   }
   carried.groups = positions.groupsOf(op.getRegion());
   for (auto &group : carried.groups)
-    inits.push_back(RingPositions::materialize(builder, loc, group.entry));
+    inits.push_back(RingPositions::materialize(b, group.entry));
   return inits;
 }
 
@@ -198,8 +195,7 @@ FailureOr<SmallVector<Value>> RoleLowering::leavePass(scf::YieldOp yield,
       yielded.push_back(handle.stage);
   }
   for (auto &group : carried.groups)
-    yielded.push_back(
-        RingPositions::materialize(builder, loc, positions.current(group)));
+    yielded.push_back(RingPositions::materialize(b, positions.current(group)));
   return yielded;
 }
 
@@ -207,13 +203,12 @@ LogicalResult RoleLowering::lowerFor(scf::ForOp op) {
   lanes.finish();
   Carried carried;
   SmallVector<Value> inits = enterLoop(op, carried);
-  auto loop = scf::ForOp::create(builder, loc,
-                                 mapping.lookupOrDefault(op.getLowerBound()),
+  auto loop = scf::ForOp::create(b, mapping.lookupOrDefault(op.getLowerBound()),
                                  mapping.lookupOrDefault(op.getUpperBound()),
                                  mapping.lookupOrDefault(op.getStep()), inits);
   mapping.map(op.getInductionVar(), loop.getInductionVar());
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
   bindCarried(op.getRegionIterArgs(), loop.getRegionIterArgs(), carried);
   if (failed(lowerBlock(*op.getBody())))
     return failure();
@@ -222,7 +217,7 @@ LogicalResult RoleLowering::lowerFor(scf::ForOp op) {
   if (failed(yielded))
     return failure();
   if (loop.getNumResults() != 0)
-    scf::YieldOp::create(builder, loc, *yielded);
+    scf::YieldOp::create(b, *yielded);
   bindCarried(op.getResults(), loop.getResults(), carried);
   return success();
 }
@@ -238,9 +233,9 @@ LogicalResult RoleLowering::lowerBranch(Region &region,
         yielded.push_back(mapping.lookupOrDefault(value));
   for (auto [channel, use] : keys)
     yielded.push_back(RingPositions::materialize(
-        builder, loc, positions.get(cast<ChannelOp>(channel), use)));
+        b, positions.get(cast<ChannelOp>(channel), use)));
   if (!yielded.empty())
-    scf::YieldOp::create(builder, loc, yielded);
+    scf::YieldOp::create(b, yielded);
   return success();
 }
 
@@ -256,14 +251,13 @@ LogicalResult RoleLowering::mergeHandles(scf::IfOp op) {
          second = handles.find(op.elseYield().getOperand(number));
     if (first == handles.end() || second == handles.end())
       return op.emitOpError("gives a tile that is in no channel");
-    Handle a = first->second, b = second->second;
-    bool isSame = a.channel == b.channel && a.row == b.row &&
-                  a.column == b.column && !a.stage && !b.stage;
-    if (a.channel && b.channel && !isSame)
-      return op.emitOpError(
-          "chooses between tiles of two channels or stages in "
-          "a role that only issues");
-    handles[result] = isSame ? a : Handle();
+    Handle one = first->second, other = second->second;
+    bool isSame = one.channel == other.channel && one.row == other.row &&
+                  one.column == other.column && !one.stage && !other.stage;
+    if (one.channel && other.channel && !isSame)
+      return op.emitOpError("chooses between tiles of two channels or stages "
+                            "in a role that only issues");
+    handles[result] = isSame ? one : Handle();
   }
   return success();
 }
@@ -276,20 +270,20 @@ LogicalResult RoleLowering::lowerIf(scf::IfOp op) {
     if (!isHandle(result))
       numbers.push_back(result);
   SmallVector<Type> types(ValueRange(numbers).getTypes());
-  types.append(keys.size(), builder.getI32Type());
+  types.append(keys.size(), b.getI32Type());
   bool hasElse = !op.getElseRegion().empty() || !keys.empty();
   auto branch = scf::IfOp::create(
-      builder, loc, types, mapping.lookupOrDefault(op.getCondition()), hasElse);
+      b, types, mapping.lookupOrDefault(op.getCondition()), hasElse);
   RingPositions before = positions;
   {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
     if (failed(lowerBranch(op.getThenRegion(), keys)))
       return failure();
     if (hasElse) {
       // All other positions are the same behind both sides of the branch.
       std::swap(before, positions);
-      builder.setInsertionPointToStart(branch.elseBlock());
+      b.setInsertionPointToStart(branch.elseBlock());
       if (failed(lowerBranch(op.getElseRegion(), keys)))
         return failure();
     }
@@ -314,7 +308,7 @@ LogicalResult RoleLowering::checkIssued(Operation *op, StringRef why,
 }
 
 LogicalResult RoleLowering::lowerOp(Operation &op) {
-  loc = op.getLoc();
+  b.setLoc(op.getLoc());
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](scf::ForOp op) { return lowerFor(op); })
       .Case([&](scf::IfOp op) { return lowerIf(op); })
@@ -380,7 +374,7 @@ static bool dependsOnRank(RoleOp role) {
 LogicalResult RoleLowering::lower() {
   auto kernel = cast<KernelOp>(role->getParentOp());
   if (kernel.getCluster() && dependsOnRank(role))
-    rank = readRegister(builder, loc, kRankRegister);
+    rank = readRegister(b, kRankRegister);
   for (BlockArgument arg : kernel.getBody().getArguments()) {
     if (isa<MemRefType>(arg.getType()))
       continue;

@@ -22,15 +22,15 @@ std::pair<Value, Value> CopyLowering::boundedRow(const TensorMap &map,
   Value zero = constant(0);
   Value tileEnd = add(row, map.getRows());
   Value size = number32(signature.size(map.argument, dim));
-  Value end = arith::MinSIOp::create(builder, loc, to, size);
-  end = arith::MinSIOp::create(builder, loc, end, tileEnd);
-  end = arith::MaxSIOp::create(builder, loc, end, zero);
+  Value end = arith::MinSIOp::create(b, to, size);
+  end = arith::MinSIOp::create(b, end, tileEnd);
+  end = arith::MaxSIOp::create(b, end, zero);
   // A row in front of the tensor would be in bounds of the map. With a negative
   // coordinate, the copy engine traps, as for all other stores.
   Value isNegative =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, row, zero);
-  end = arith::SelectOp::create(builder, loc, isNegative, row, end);
-  return {arith::SubIOp::create(builder, loc, tileEnd, end), end};
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, zero);
+  end = arith::SelectOp::create(b, isNegative, row, end);
+  return {arith::SubIOp::create(b, tileEnd, end), end};
 }
 
 /// Returns the coordinates of box `box` of a tile, in the order of the tensor
@@ -45,7 +45,7 @@ SmallVector<Value> CopyLowering::coordinates(Operation *op, ValueRange indices,
   for (auto [number, dim] : llvm::enumerate(map.dims)) {
     Value index = toI32(mapping.lookupOrDefault(indices[dim]));
     if (dim == splitDim)
-      index = arith::AddIOp::create(builder, loc, index, firstOfPart(load));
+      index = arith::AddIOp::create(b, index, firstOfPart(load));
     result.push_back(number == 0 ? add(index, box * map.box.front()) : index);
   }
   if (map.second != -1) {
@@ -60,18 +60,17 @@ void CopyLowering::expectLoads(const Buffer &buffer, Value barrier,
                                int64_t bytes) {
   if (buffer.ranks.full == ArrivalReach::Own)
     return expectBytes(barrier, bytes);
-  Value isLeader = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                         rank, constant(0));
-  auto branch =
-      scf::IfOp::create(builder, loc, isLeader, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(branch.thenBlock());
+  Value isLeader =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rank, constant(0));
+  auto branch = scf::IfOp::create(b, isLeader, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
   expectBytes(barrier, bytes);
 }
 
 Value CopyLowering::firstOfPart(LoadOp op) {
   int64_t size = op.getPartType().getDimSize(*op.getSplit());
-  return arith::MulIOp::create(builder, loc, rank, constant(size));
+  return arith::MulIOp::create(b, rank, constant(size));
 }
 
 /// Issues one instruction for each box. The barrier completes with the last
@@ -88,16 +87,16 @@ LogicalResult CopyLowering::load(LoadOp op, const Buffer &buffer, Value stage,
   bool isOfPair = buffer.ranks.full == ArrivalReach::Leader;
   if (isOfPair)
     barrier = castPointer(barrier.getType(), barrierOf(0, barrier));
-  auto group = isOfPair ? NVVM::CTAGroupKindAttr::get(builder.getContext(),
-                                                      layout.getGroup())
-                        : NVVM::CTAGroupKindAttr();
+  auto group =
+      isOfPair ? NVVM::CTAGroupKindAttr::get(b.getContext(), layout.getGroup())
+               : NVVM::CTAGroupKindAttr();
   Value map = argument(signature.mapParameter(op));
   for (int64_t box = 0; box < buffer.boxes(); ++box) {
     Value to = stagePointer(buffer, stage, box * buffer.boxBytes());
     if (isOfPair)
       to = castPointer(clusterPointer(), to);
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        builder, loc, to, map, coordinates(op, op.getIndices(), box), barrier,
+        b, to, map, coordinates(op, op.getIndices(), box), barrier,
         /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
         /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
         /*isCTAOnly=*/!isOfPair, group, /*predicate=*/Value());
@@ -146,14 +145,14 @@ LogicalResult CopyLowering::store(Operation *op, Value tile,
     SmallVector<Value> at = coordinates(op, indices, box);
     if (add)
       NVVM::CpAsyncBulkTensorReduceOp::create(
-          builder, loc, map, source, NVVM::TMAReduxKind::ADD,
-          NVVM::TMAStoreMode::TILE, at, /*l2CacheHint=*/Value());
+          b, map, source, NVVM::TMAReduxKind::ADD, NVVM::TMAStoreMode::TILE, at,
+          /*l2CacheHint=*/Value());
     else
       NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
-          builder, loc, map, source, at, /*l2CacheHint=*/Value(),
-          NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
+          b, map, source, at, /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
+          /*predicate=*/Value());
   }
-  NVVM::CpAsyncBulkCommitGroupOp::create(builder, loc);
+  NVVM::CpAsyncBulkCommitGroupOp::create(b);
   stores = true;
   if (add)
     turns.endPart(add);

@@ -34,10 +34,9 @@ LogicalResult TurnLowering::lower(AwaitTurnOp op) {
   OrderAttr order = kernel.getOrderAttr();
   bool isDescending = order && order.getDescending();
   Value tile = i32Of(op.getTile());
-  Value number =
-      isDescending
-          ? arith::SubIOp::create(builder, loc, i32Of(op.getLast()), tile)
-          : arith::SubIOp::create(builder, loc, tile, i32Of(op.getFirst()));
+  Value number = isDescending
+                     ? arith::SubIOp::create(b, i32Of(op.getLast()), tile)
+                     : arith::SubIOp::create(b, tile, i32Of(op.getFirst()));
   Turn &turn = turns[op.getTurn()];
   turn = {op, number, llvm::map_to_vector(op.getIndices(), i32Of)};
   if (op.getParts() == 1)
@@ -49,8 +48,7 @@ LogicalResult TurnLowering::lower(AwaitTurnOp op) {
 Value TurnLowering::counterOf(const Turn &turn, int64_t part) {
   SmallVector<Value> indices = turn.place;
   if (part != 0)
-    indices.back() =
-        arith::AddIOp::create(builder, loc, indices.back(), constant(part));
+    indices.back() = arith::AddIOp::create(b, indices.back(), constant(part));
   AwaitTurnOp op = turn.op;
   return globalPointer(cast<BlockArgument>(op.getTurns()).getArgNumber(),
                        indices);
@@ -59,13 +57,12 @@ Value TurnLowering::counterOf(const Turn &turn, int64_t part) {
 void TurnLowering::awaitPart(const Turn &turn, int64_t part) {
   Value counter = counterOf(turn, part), number = turn.number;
   repeatWhile([&] {
-    Value passed = LLVM::LoadOp::create(
-        builder, loc, builder.getI32Type(), counter, /*alignment=*/4,
-        /*isVolatile=*/false, /*isNonTemporal=*/false,
-        /*isInvariant=*/false, /*isInvariantGroup=*/false,
-        LLVM::AtomicOrdering::acquire, kDeviceScope);
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, passed,
-                                 number)
+    Value passed =
+        LLVM::LoadOp::create(b, b.getI32Type(), counter, /*alignment=*/4,
+                             /*isVolatile=*/false, /*isNonTemporal=*/false,
+                             /*isInvariant=*/false, /*isInvariantGroup=*/false,
+                             LLVM::AtomicOrdering::acquire, kDeviceScope);
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, passed, number)
         .getResult();
   });
 }
@@ -100,7 +97,7 @@ LogicalResult TurnLowering::lower(PassTurnOp op) {
 /// an `atomicrmw` with release.
 void TurnLowering::passPart(const Turn &turn, int64_t part) {
   LLVM::InlineAsmOp::create(
-      builder, loc, /*resultTypes=*/TypeRange(),
+      b, /*resultTypes=*/TypeRange(),
       ValueRange{counterOf(turn, part), constant(1)},
       "red.release.gpu.global.add.u32 [$0], $1;", "l,r,~{memory}",
       /*has_side_effects=*/true, /*is_align_stack=*/false,

@@ -15,7 +15,6 @@
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -26,7 +25,7 @@ Value WorkLowering::sizeNamed(StringRef name) {
   auto size = signature.size(name);
   Value value = number32(size);
   return kernel.isPersistent() && std::holds_alternative<unsigned>(size)
-             ? pin(builder, loc, value)
+             ? pin(b, value)
              : value;
 }
 
@@ -39,18 +38,15 @@ std::pair<SmallVector<Value>, Value> WorkLowering::getExtents() {
     ExtentAttr extent = kernel.getNumberedExtent(axis);
     Value size = sizeNamed(extent.getSize());
     if (extent.getTile() > 1)
-      size = arith::CeilDivUIOp::create(builder, loc, size,
-                                        constant(extent.getTile()));
+      size = arith::CeilDivUIOp::create(b, size, constant(extent.getTile()));
     extents.push_back(size);
-    product =
-        product ? arith::MulIOp::create(builder, loc, product, size) : size;
+    product = product ? arith::MulIOp::create(b, product, size) : size;
   }
   return {extents, product};
 }
 
 std::pair<Value, Value> WorkLowering::findBlock(Value number, Value blocks,
                                                 Value groups) {
-  ImplicitLocOpBuilder b(loc, builder);
   OrderAttr order = kernel.getOrderAttr();
   auto last = [&](Value count) {
     return arith::SubIOp::create(b, count, constant(1));
@@ -91,7 +87,6 @@ std::pair<Value, Value> WorkLowering::findBlock(Value number, Value blocks,
 /// and each CTA has the one of its rank.
 SmallVector<Value> WorkLowering::findCoordinates(Value number,
                                                  ArrayRef<Value> extents) {
-  ImplicitLocOpBuilder b(loc, builder);
   OrderAttr order = kernel.getOrderAttr();
   unsigned axis = order ? order.getAxis() : 0;
   Value groups = constant(1);
@@ -117,22 +112,21 @@ SmallVector<Value> WorkLowering::findCoordinates(Value number,
     Value &along = coordinates[cluster.getAxis()];
     along = arith::AddIOp::create(
         b, arith::MulIOp::create(b, along, constant(cluster.getSize())),
-        readRegister(builder, loc, kRankRegister));
+        readRegister(b, kRankRegister));
   }
   return coordinates;
 }
 
 LogicalResult WorkLowering::lower(WorkTileOp op) {
-  Type i32 = builder.getI32Type();
+  Type i32 = b.getI32Type();
   bool isOneOfCluster =
       layout.clusterSize != 1 && kernel.getScheduleOrGrid() != Schedule::Grid;
-  Value x = isOneOfCluster
-                ? NVVM::ClusterIdXOp::create(builder, loc, i32).getResult()
-                : NVVM::BlockIdXOp::create(builder, loc, i32).getResult();
+  Value x = isOneOfCluster ? NVVM::ClusterIdXOp::create(b, i32).getResult()
+                           : NVVM::BlockIdXOp::create(b, i32).getResult();
   SmallVector<Value> ids;
   if (kernel.getScheduleOrGrid() == Schedule::Grid)
-    ids = {x, NVVM::BlockIdYOp::create(builder, loc, i32),
-           NVVM::BlockIdZOp::create(builder, loc, i32)};
+    ids = {x, NVVM::BlockIdYOp::create(b, i32),
+           NVVM::BlockIdZOp::create(b, i32)};
   else
     ids = findCoordinates(x, getExtents().first);
   for (auto [result, id] : llvm::zip(op.getResults(), ids))
@@ -143,9 +137,9 @@ LogicalResult WorkLowering::lower(WorkTileOp op) {
 /// Leaves what is the same for all work tiles where it is used: computed in
 /// front of the loop, addresses would occupy registers through the loops
 /// inside, which have none to spare.
-static Attribute keepInvariants(Builder &builder) {
-  MLIRContext *context = builder.getContext();
-  auto licm = LLVM::LoopLICMAttr::get(context, builder.getBoolAttr(true),
+static Attribute keepInvariants(Builder &b) {
+  MLIRContext *context = b.getContext();
+  auto licm = LLVM::LoopLICMAttr::get(context, b.getBoolAttr(true),
                                       /*versioningDisable=*/BoolAttr());
   return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, {}, {}, licm, {},
                                        {}, {}, {}, {}, {}, {}, {}, {});
@@ -165,11 +159,11 @@ LogicalResult WorkLowering::request(CommitOp op, const Buffer &buffer,
   expectBytes(barrier, *bytes);
   for (int64_t peer = 1; peer < layout.clusterSize; ++peer)
     NVVM::MBarrierArriveExpectTxOp::create(
-        builder, loc, Type(), barrierOf(peer, barrier), constant(*bytes),
+        b, Type(), barrierOf(peer, barrier), constant(*bytes),
         NVVM::MemScopeKind::CLUSTER, /*relaxed=*/true, Value());
-  auto multicast = layout.clusterSize == 1 ? UnitAttr() : builder.getUnitAttr();
+  auto multicast = layout.clusterSize == 1 ? UnitAttr() : b.getUnitAttr();
   NVVM::ClusterLaunchControlTryCancelOp::create(
-      builder, loc, multicast, stagePointer(buffer, stage), barrier);
+      b, multicast, stagePointer(buffer, stage), barrier);
   return success();
 }
 
@@ -178,20 +172,17 @@ LogicalResult WorkLowering::request(CommitOp op, const Buffer &buffer,
 /// read before the next response is written, which the asynchronous proxy does
 /// (PTX ISA, clusterlaunchcontrol, example).
 Value WorkLowering::readResponse(const Buffer &buffer, Value stage) {
-  Value response =
-      LLVM::LoadOp::create(builder, loc, builder.getIntegerType(128),
-                           stagePointer(buffer, stage), /*alignment=*/16);
+  Value response = LLVM::LoadOp::create(
+      b, b.getIntegerType(128), stagePointer(buffer, stage), /*alignment=*/16);
   fenceSharedMemory();
   using Query = NVVM::ClusterLaunchControlQueryType;
   Value isTile = NVVM::ClusterLaunchControlQueryCancelOp::create(
-      builder, loc, builder.getI1Type(), Query::IS_CANCELED, response);
+      b, b.getI1Type(), Query::IS_CANCELED, response);
   Value number = NVVM::ClusterLaunchControlQueryCancelOp::create(
-      builder, loc, builder.getI32Type(), Query::GET_FIRST_CTA_ID_X, response);
+      b, b.getI32Type(), Query::GET_FIRST_CTA_ID_X, response);
   if (layout.clusterSize != 1)
-    number = arith::DivUIOp::create(builder, loc, number,
-                                    constant(layout.clusterSize));
-  return toIndex(
-      arith::SelectOp::create(builder, loc, isTile, number, constant(-1)));
+    number = arith::DivUIOp::create(b, number, constant(layout.clusterSize));
+  return toIndex(arith::SelectOp::create(b, isTile, number, constant(-1)));
 }
 
 LogicalResult WorkLowering::lower(ResponseOp op) {
@@ -222,10 +213,8 @@ StringRef WorkLowering::getNumberRegister() {
 /// The number of the work tile of the pass, where it follows from that.
 Value WorkLowering::tileOfPass(Value pass) {
   StringRef count = layout.clusterSize == 1 ? "nctaid.x" : "nclusterid.x";
-  Value before = arith::MulIOp::create(builder, loc, pass,
-                                       readRegister(builder, loc, count));
-  return arith::AddIOp::create(builder, loc, before,
-                               readRegister(builder, loc, getNumberRegister()));
+  Value before = arith::MulIOp::create(b, pass, readRegister(b, count));
+  return arith::AddIOp::create(b, before, readRegister(b, getNumberRegister()));
 }
 
 /// The loop over the work tiles of a CTA carries the number of the pass, from
@@ -235,7 +224,7 @@ Value WorkLowering::tileOfPass(Value pass) {
 LogicalResult
 WorkLowering::lower(WorkOp op,
                     llvm::function_ref<LogicalResult(Block &)> lowerBody) {
-  Type i32 = builder.getI32Type();
+  Type i32 = b.getI32Type();
   NextOp nextOp = op.getNext();
   bool isRequested = bool(nextOp.getNumber());
   SmallVector<RingPositions::Group> counted, carried;
@@ -243,9 +232,9 @@ WorkLowering::lower(WorkOp op,
     (group.countsPasses ? counted : carried).push_back(group);
   SmallVector<Value> inits = {constant(0)};
   for (auto &group : carried)
-    inits.push_back(RingPositions::materialize(builder, loc, group.entry));
+    inits.push_back(RingPositions::materialize(b, group.entry));
   if (isRequested)
-    inits.push_back(readRegister(builder, loc, getNumberRegister()));
+    inits.push_back(readRegister(b, getNumberRegister()));
   SmallVector<Type> types(inits.size(), i32);
   auto bind = [&](ValueRange values) {
     for (auto &group : counted)
@@ -253,12 +242,12 @@ WorkLowering::lower(WorkOp op,
     for (auto [i, group] : llvm::enumerate(carried))
       positions.enter(group, values[i + 1]);
   };
-  auto loop = scf::WhileOp::create(builder, loc, types, inits);
-  loop->setDiscardableAttr(kLoopAnnotation, keepInvariants(builder));
+  auto loop = scf::WhileOp::create(b, types, inits);
+  loop->setDiscardableAttr(kLoopAnnotation, keepInvariants(b));
   {
-    OpBuilder::InsertionGuard guard(builder);
-    SmallVector<Location> locations(types.size(), loc);
-    Block *body = builder.createBlock(&loop.getBefore(), {}, types, locations);
+    OpBuilder::InsertionGuard guard(b);
+    SmallVector<Location> locations(types.size(), op.getLoc());
+    Block *body = b.createBlock(&loop.getBefore(), {}, types, locations);
     Value pass = body->getArgument(0);
     Value number = isRequested ? body->getArguments().back() : tileOfPass(pass);
     for (auto [argument, value] : llvm::zip(
@@ -269,22 +258,20 @@ WorkLowering::lower(WorkOp op,
     if (failed(lowerBody(op.getBody().front())))
       return failure();
     sinkToUsers(*body, last);
-    loc = op.getLoc();
+    b.setLoc(op.getLoc());
     SmallVector<Value> next = {add(pass, 1)};
     for (auto &group : carried)
-      next.push_back(
-          RingPositions::materialize(builder, loc, positions.current(group)));
+      next.push_back(RingPositions::materialize(b, positions.current(group)));
     Value nextNumber = isRequested ? toI32(mapping.lookup(nextOp.getNumber()))
                                    : tileOfPass(next.front());
     if (isRequested)
       next.push_back(nextNumber);
     // There is no tile -1: as an unsigned number, it is beyond the last one.
-    Value isTile =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                              nextNumber, getExtents().second);
-    scf::ConditionOp::create(builder, loc, isTile, next);
-    Block *again = builder.createBlock(&loop.getAfter(), {}, types, locations);
-    scf::YieldOp::create(builder, loc, again->getArguments());
+    Value isTile = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                         nextNumber, getExtents().second);
+    scf::ConditionOp::create(b, isTile, next);
+    Block *again = b.createBlock(&loop.getAfter(), {}, types, locations);
+    scf::YieldOp::create(b, again->getArguments());
   }
   bind(loop.getResults());
   return success();
