@@ -28,8 +28,8 @@ void AccessChecks::checkOperands(const Machine &machine, unsigned role,
                       event.write->channel, stageOf(model, *event.write)))
       return findings.report(
           machine, event.step->op,
-          formatv("channel \"{0}\": {1} overwrites an operand of the "
-                  "operation itself (channel \"{2}\")",
+          formatv("channel \"{0}\": {1} overwrites an operand of the operation "
+                  "itself (channel \"{2}\")",
                   findings.label(event.write->channel), findings.roleName(role),
                   findings.label(event.reads[i].channel)));
 }
@@ -135,13 +135,12 @@ void AccessChecks::read(Machine &machine, const Record &record,
     const Record &write = machine.slots[other].lastWrite;
     if (knows(clock, record, slotNumber, write, other))
       continue;
-    findings.report(
-        machine, record.op,
-        formatv("channel \"{0}\": {1} may read a stage{2} while {3} writes "
-                "it (channel \"{4}\")",
-                channel.label, findings.roleName(record.role),
-                inPass(record.pass), findings.roleName(write.role),
-                findings.label(layout.channelOf(other))));
+    findings.report(machine, record.op,
+                    formatv("channel \"{0}\": {1} may read a stage{2} while "
+                            "{3} writes it (channel \"{4}\")",
+                            channel.label, findings.roleName(record.role),
+                            inPass(record.pass), findings.roleName(write.role),
+                            findings.label(layout.channelOf(other))));
     findings.note(write.op,
                   "the write" + inPass(write.pass) +
                       ", which nothing orders before the read: " +
@@ -179,19 +178,17 @@ void AccessChecks::write(Machine &machine, const Record &record,
       machine.channels[use.channel].acquired <= use.position)
     return findings.report(
         machine, record.op,
-        formatv("channel \"{0}\": {1} writes a stage that it has "
-                "not acquired",
+        formatv("channel \"{0}\": {1} writes a stage that it has not acquired",
                 channel.label, findings.roleName(record.role)));
   auto check = [&](const Record &old, unsigned other, StringRef what) {
     if (findings.any() || knows(clock, record, slotNumber, old, other))
       return;
-    findings.report(
-        machine, record.op,
-        formatv("channel \"{0}\": {1} may overwrite a stage{2} while {3} "
-                "{4} it (channel \"{5}\")",
-                channel.label, findings.roleName(record.role),
-                inPass(record.pass), findings.roleName(old.role), what,
-                findings.label(layout.channelOf(other))));
+    findings.report(machine, record.op,
+                    formatv("channel \"{0}\": {1} may overwrite a stage{2} "
+                            "while {3} {4} it (channel \"{5}\")",
+                            channel.label, findings.roleName(record.role),
+                            inPass(record.pass), findings.roleName(old.role),
+                            what, findings.label(layout.channelOf(other))));
     findings.note(old.op,
                   "the access" + inPass(old.pass) +
                       ", which nothing orders before the write: " +
@@ -221,9 +218,9 @@ void AccessChecks::reportReadOfNothing(const Machine &machine, unsigned role,
   for (unsigned channel : event.step->readsLast)
     return findings.report(
         machine, event.step->op,
-        formatv("channel \"{0}\": {1} reads a stage before it has "
-                "waited for one",
-                findings.label(channel), findings.roleName(role)));
+        formatv(
+            "channel \"{0}\": {1} reads a stage before it has waited for one",
+            findings.label(channel), findings.roleName(role)));
   std::string where;
   if (event.write)
     where = formatv("channel \"{0}\": ", findings.label(event.write->channel));

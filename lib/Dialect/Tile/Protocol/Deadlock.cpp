@@ -139,12 +139,12 @@ void Deadlock::report() {
   std::string waiting = findings.roleName(chain.front()),
               acting = findings.roleName(other);
   if (assumesPasses(chain))
-    findings.report(
-        machine, event.step->op,
-        formatv("channel \"{0}\": it is not shown that {1} {2}s it as often "
-                "as {3} waits for that: the passes of their loops are "
-                "computed in different ways",
-                findings.label(event.channel), acting, awaited, waiting));
+    findings.report(machine, event.step->op,
+                    formatv("channel \"{0}\": it is not shown that {1} {2}s it "
+                            "as often as {3} waits for that: the passes of "
+                            "their loops are computed in different ways",
+                            findings.label(event.channel), acting, awaited,
+                            waiting));
   else
     findings.report(
         machine, event.step->op,

@@ -35,16 +35,15 @@ bool Findings::hasComeAfter(const Clock &clock, const Record &old) const {
 std::string Findings::describeMissing(const Record &old, unsigned role,
                                       const Clock &clock) const {
   if (old.role != role && hasComeAfter(clock, old))
-    return formatv("only relaxed arrivals, at the barriers of the leader, "
-                   "lead from it to {0}: they order accesses to tensor memory, "
-                   "not to shared memory",
-                   roleName(role));
+    return formatv(
+        "only relaxed arrivals, at the barriers of the leader, lead from it to "
+        "{0}: they order accesses to tensor memory, not to shared memory",
+        roleName(role));
   bool isLanes = layout.isOfLanes(old);
   if (old.role != role)
-    return formatv("{0} has waited for no commit or release by {1} that "
-                   "follows {2}",
-                   roleName(role), roleName(old.role),
-                   isLanes ? "it" : "its end");
+    return formatv(
+        "{0} has waited for no commit or release by {1} that follows {2}",
+        roleName(role), roleName(old.role), isLanes ? "it" : "its end");
   return isLanes ? "other lanes of the role may come later"
                  : "the role has waited for nothing that follows its end";
 }

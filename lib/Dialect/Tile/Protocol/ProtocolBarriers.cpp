@@ -112,13 +112,13 @@ Finding CountCheck::compare(unsigned channel, StringRef what, StringRef of,
   auto number = [&](int64_t n) {
     return n ? formatv("{0}({1})", what, n).str() : ("no '" + what + "'").str();
   };
-  return ProtocolFinding{
-      model.channels[channel].op,
-      formatv("channel \"{0}\" has {1} a phase of its {2} barriers, expected "
-              "{3}: {4}",
-              model.channels[channel].label, number(found.value_or(0)), of,
-              number(expected.number), expected.why),
-      {}};
+  return ProtocolFinding{model.channels[channel].op,
+                         formatv("channel \"{0}\" has {1} a phase of its {2} "
+                                 "barriers, expected {3}: {4}",
+                                 model.channels[channel].label,
+                                 number(found.value_or(0)), of,
+                                 number(expected.number), expected.why),
+                         {}};
 }
 
 Finding CountCheck::compare(unsigned channel, StringRef of,

@@ -46,9 +46,10 @@ Finding checkOffsets(const ProtocolModel &model,
                                 isTensor ? "columns" : "bytes"));
     int64_t alignment = isTensor ? 1 : getSmemAlignment(op);
     if (channel.offset % alignment)
-      return reject(op, formatv("channel \"{0}\" is at {1}, which is not a "
-                                "multiple of {2}",
-                                channel.label, channel.offset, alignment));
+      return reject(
+          op,
+          formatv("channel \"{0}\" is at {1}, which is not a multiple of {2}",
+                  channel.label, channel.offset, alignment));
     if (!op.getInPlaceOf())
       continue;
     auto owner = op.getInPlaceOf().getDefiningOp<ChannelOp>();
@@ -118,13 +119,12 @@ Finding checkBarriers(const ProtocolModel &model, ArrayRef<bool> isAcquired) {
   for (size_t a = 0; a < ranges.size(); ++a)
     for (size_t b = a + 1; b < ranges.size(); ++b)
       if (ranges[a].begin < ranges[b].end && ranges[b].begin < ranges[a].end)
-        return reject(
-            ranges[b].channel->op,
-            formatv("channel \"{0}\" uses barrier {1}, which is one of "
-                    "channel \"{2}\"",
-                    ranges[b].channel->label,
-                    std::max(ranges[a].begin, ranges[b].begin),
-                    ranges[a].channel->label));
+        return reject(ranges[b].channel->op,
+                      formatv("channel \"{0}\" uses barrier {1}, which is one "
+                              "of channel \"{2}\"",
+                              ranges[b].channel->label,
+                              std::max(ranges[a].begin, ranges[b].begin),
+                              ranges[a].channel->label));
   return {};
 }
 

@@ -182,18 +182,17 @@ void Verifier::reportMultiple(const Machine &machine, unsigned role) {
   if (question.kind == ProtocolQuestion::AnotherPass)
     return findings.report(
         machine, model.loops[question.number].op,
-        formatv("{0} makes as many passes of this loop as a multiple "
-                "of an unknown says: not supported by the protocol "
-                "verifier",
+        formatv("{0} makes as many passes of this loop as a multiple of an "
+                "unknown says: not supported by the protocol verifier",
                 findings.roleName(role)));
   Operation *condition =
       model.conditions[question.number].value.getDefiningOp();
-  findings.report(
-      machine,
-      condition ? condition : RoleOp(model.roles[role].op).getOperation(),
-      formatv("{0} decides by a multiple of an unknown: not supported by "
-              "the protocol verifier",
-              findings.roleName(role)));
+  findings.report(machine,
+                  condition ? condition
+                            : RoleOp(model.roles[role].op).getOperation(),
+                  formatv("{0} decides by a multiple of an unknown: not "
+                          "supported by the protocol verifier",
+                          findings.roleName(role)));
 }
 
 /// Goes on with each answer to the role's question that the facts leave
@@ -299,8 +298,7 @@ bool Verifier::isExhausted(const Machine &machine) {
     return false;
   findings.report(
       machine, model.kernel,
-      formatv("the protocol of @{0} is not proven in {1} steps and {2} "
-              "states",
+      formatv("the protocol of @{0} is not proven in {1} steps and {2} states",
               KernelOp(model.kernel).getSymName(), statistics.steps,
               states.size()));
   return true;

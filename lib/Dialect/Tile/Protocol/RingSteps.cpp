@@ -50,17 +50,16 @@ void RingSteps::commit(Machine &machine, unsigned role,
   if (layout.isAcquired(event.channel) && state.acquired <= event.position)
     return findings.report(
         machine, event.step->op,
-        formatv("channel \"{0}\": {1} commits a stage that it has "
-                "not acquired",
+        formatv("channel \"{0}\": {1} commits a stage that it has not acquired",
                 channel.label, findings.roleName(role)));
   Clock &lanes = machine.lanes[role];
   if (!state.acquires.empty() &&
       lanes[channel.acquirer] < state.acquires[stage])
-    return findings.report(
-        machine, event.step->op,
-        formatv("channel \"{0}\": nothing orders the commit behind "
-                "the acquire of the stage by {1}",
-                channel.label, findings.roleName(channel.acquirer)));
+    return findings.report(machine, event.step->op,
+                           formatv("channel \"{0}\": nothing orders the commit "
+                                   "behind the acquire of the stage by {1}",
+                                   channel.label,
+                                   findings.roleName(channel.acquirer)));
   Clock token = lanes;
   if (event.step->completes == Agent::Mma)
     join(token, machine.mmas[role]);
@@ -79,8 +78,8 @@ void RingSteps::commit(Machine &machine, unsigned role,
          token[channel.consumers[i]] < waits[stage])) {
       findings.report(
           machine, event.step->op,
-          formatv("channel \"{0}\": a value is committed before {1} has "
-                  "surely waited for the previous one in this stage",
+          formatv("channel \"{0}\": a value is committed before {1} has surely "
+                  "waited for the previous one in this stage",
                   channel.label, findings.roleName(channel.consumers[i])));
       unsigned consumer = channel.consumers[i];
       int wait = findings.history.find(machine.history[consumer],
@@ -124,9 +123,9 @@ void RingSteps::release(Machine &machine, unsigned role,
   if (state.waited[index] <= event.position)
     return findings.report(
         machine, event.step->op,
-        formatv("channel \"{0}\": {1} releases a stage that it has "
-                "not waited for",
-                channel.label, findings.roleName(role)));
+        formatv(
+            "channel \"{0}\": {1} releases a stage that it has not waited for",
+            channel.label, findings.roleName(role)));
   Clock token = machine.lanes[role];
   token[layout.threadsAgent(role)] = token[role];
   if (event.step->completes == Agent::Mma)
@@ -192,8 +191,8 @@ void RingSteps::explainStarved(const Machine &machine, unsigned channel) {
     if (step.kind == StepKind::Acquire && step.channel == channel)
       findings.explainWait(
           step.op,
-          formatv("{0} waits here for release number {1} of channel \"{2}\" "
-                  "by {3}, to make value {4}: the ring has {5} stage{6}",
+          formatv("{0} waits here for release number {1} of channel \"{2}\" by "
+                  "{3}, to make value {4}: the ring has {5} stage{6}",
                   findings.roleName(of.producer), *fewest + 1, of.label,
                   findings.roleName(consumer), *fewest + of.stages + 1,
                   of.stages, of.stages == 1 ? "" : "s"));

@@ -88,16 +88,8 @@ static LogicalResult rescaleAccumulators(BlockArgument arg,
     OpBuilder builder(product);
     auto rescale = RescaleOp::create(builder, product.getLoc(),
                                      product.getType(), carried, factors);
-    SmallVector<Value> operands(product->getOperands());
     product.replaceAllUsesWith(rescale.getResult());
     product.erase();
-    for (Value operand : operands)
-      for (Operation *op = operand.getDefiningOp();
-           op && isOpTriviallyDead(op);) {
-        Value next = op->getNumOperands() ? op->getOperand(0) : Value();
-        op->erase();
-        op = next ? next.getDefiningOp() : nullptr;
-      }
     carried = rescale.getResult();
   }
   return success();
@@ -348,6 +340,8 @@ LogicalResult fa4::tile::prepareForRoles(KernelOp kernel) {
   splitBranches(kernel);
   if (failed(skipZeroAccumulators(kernel)))
     return failure();
+  // Factors that were broadcast for products have no use now.
+  eraseDead(kernel.getBody().front());
   copyStoredValues(kernel);
   return success();
 }
