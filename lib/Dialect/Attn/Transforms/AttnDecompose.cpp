@@ -34,7 +34,7 @@ using namespace fa4::attn;
 
 AttnDecomposer::AttnDecomposer(RewriterBase &rewriter, AttentionOpInterface op,
                                int64_t queryBlock)
-    : rewriter(rewriter), b(op.getLoc(), rewriter), op(op),
+    : MatrixBuilder(op.getLoc(), rewriter), rewriter(rewriter), op(op),
       order(getDimOrder(op.getLayout())), queryBlock(queryBlock) {
   b.setInsertionPoint(op);
   q = asTensor(op.getQ());
@@ -242,130 +242,14 @@ Value AttnDecomposer::insertLse(Value vector, Value tensor, Value batch,
 }
 
 //===----------------------------------------------------------------------===//
-// Linalg
+// Scores and masks
 //===----------------------------------------------------------------------===//
-
-Value AttnDecomposer::index(int64_t value) {
-  return arith::ConstantIndexOp::create(b, value);
-}
-
-Value AttnDecomposer::f32(double value) {
-  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-}
-
-Value AttnDecomposer::toF32(OpBuilder &builder, Location loc, Value value) {
-  if (value.getType().isF32())
-    return value;
-  return arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
-}
-
-Value AttnDecomposer::fromF32(OpBuilder &builder, Location loc, Value value,
-                              Type type) {
-  if (type.isF32())
-    return value;
-  return arith::TruncFOp::create(builder, loc, type, value);
-}
-
-Value AttnDecomposer::emptyF32(ArrayRef<OpFoldResult> sizes) {
-  return tensor::EmptyOp::create(b, sizes, b.getF32Type());
-}
-
-Value AttnDecomposer::filled(ArrayRef<OpFoldResult> sizes, double value) {
-  return linalg::FillOp::create(b, ValueRange{f32(value)},
-                                ValueRange{emptyF32(sizes)})
-      .getResult(0);
-}
-
-Value AttnDecomposer::filledWith(Value output, double value) {
-  Type type = cast<ShapedType>(output.getType()).getElementType();
-  Value element = arith::ConstantOp::create(b, b.getFloatAttr(type, value));
-  return linalg::FillOp::create(b, ValueRange{element}, ValueRange{output})
-      .getResult(0);
-}
-
-Value AttnDecomposer::generic(ValueRange inputs, Value output,
-                              unsigned numLoops,
-                              ArrayRef<ArrayRef<unsigned>> maps,
-                              ArrayRef<unsigned> reductions, Body body) {
-  SmallVector<AffineMap> affineMaps;
-  for (ArrayRef<unsigned> loops : maps) {
-    SmallVector<AffineExpr> exprs;
-    for (unsigned loop : loops)
-      exprs.push_back(b.getAffineDimExpr(loop));
-    affineMaps.push_back(AffineMap::get(numLoops, 0, exprs, b.getContext()));
-  }
-  SmallVector<utils::IteratorType> iterators(numLoops,
-                                             utils::IteratorType::parallel);
-  for (unsigned loop : reductions)
-    iterators[loop] = utils::IteratorType::reduction;
-  auto op = linalg::GenericOp::create(
-      b, output.getType(), inputs, output, affineMaps, iterators,
-      [&](OpBuilder &builder, Location loc, ValueRange arguments) {
-        Value result = body(builder, loc, arguments);
-        linalg::YieldOp::create(builder, loc, result);
-      });
-  return op.getResult(0);
-}
-
-Value AttnDecomposer::contract(Value lhs, ArrayRef<unsigned> lhsLoops,
-                               Value rhs, ArrayRef<unsigned> rhsLoops,
-                               Value init) {
-  return generic(
-      {lhs, rhs}, init, /*numLoops=*/3, {lhsLoops, rhsLoops, {0, 1}},
-      /*reductions=*/{2},
-      [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
-        Value product =
-            arith::MulFOp::create(builder, loc, toF32(builder, loc, args[0]),
-                                  toF32(builder, loc, args[1]));
-        return arith::AddFOp::create(builder, loc, args[2], product);
-      });
-}
-
-Value AttnDecomposer::mapRows(ValueRange inputs, Body body, Value output) {
-  static constexpr unsigned kRow[] = {0};
-  SmallVector<ArrayRef<unsigned>> maps(inputs.size() + 1, kRow);
-  if (!output)
-    output = emptyF32(tensor::getMixedSizes(b, b.getLoc(), inputs[0]));
-  return generic(inputs, output, /*numLoops=*/1, maps, /*reductions=*/{}, body);
-}
-
-Value AttnDecomposer::mapMatrix(ValueRange inputs, Body body, Value output) {
-  static constexpr unsigned kRow[] = {0}, kBoth[] = {0, 1};
-  SmallVector<ArrayRef<unsigned>> maps;
-  for (Value input : inputs)
-    maps.push_back(cast<ShapedType>(input.getType()).getRank() == 1
-                       ? ArrayRef(kRow)
-                       : ArrayRef(kBoth));
-  maps.push_back(kBoth);
-  if (!output)
-    output = emptyF32(tensor::getMixedSizes(b, b.getLoc(), inputs[0]));
-  return generic(inputs, output, /*numLoops=*/2, maps, /*reductions=*/{}, body);
-}
-
-Value AttnDecomposer::round(Value matrix, Value output) {
-  Type type = cast<ShapedType>(output.getType()).getElementType();
-  return mapMatrix(
-      {matrix},
-      [&](OpBuilder &builder, Location loc, ValueRange args) {
-        return fromF32(builder, loc, args[0], type);
-      },
-      output);
-}
-
-Value AttnDecomposer::reduceColumns(Value matrix, Value init, Body combine) {
-  return generic({matrix}, init, /*numLoops=*/2, {{0, 1}, {0}},
-                 /*reductions=*/{1}, combine);
-}
 
 Value AttnDecomposer::computeScores(Value qBlock, Value kHead) {
   OpFoldResult rows = tensor::getMixedSize(b, b.getLoc(), qBlock, 0);
   OpFoldResult keys = tensor::getMixedSize(b, b.getLoc(), kHead, 0);
   return contract(qBlock, {0, 2}, kHead, {1, 2}, filled({rows, keys}, 0.0));
 }
-
-//===----------------------------------------------------------------------===//
-// Scores and masks
-//===----------------------------------------------------------------------===//
 
 /// Returns whether a key is visible. `maskArguments` are batch, head, query
 /// index and key index.

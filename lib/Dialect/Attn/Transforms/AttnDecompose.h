@@ -9,10 +9,10 @@
 #ifndef FA4_LIB_DIALECT_ATTN_TRANSFORMS_ATTNDECOMPOSE_H
 #define FA4_LIB_DIALECT_ATTN_TRANSFORMS_ATTNDECOMPOSE_H
 
+#include "MatrixBuilder.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace fa4::attn {
@@ -40,15 +40,12 @@ struct BlockIndices {
 /// Builds the decomposition of one attention op. This base class holds what the
 /// forward op and its gradient have in common. All values are tensors here;
 /// memref operands are wrapped into tensors first.
-class AttnDecomposer {
+class AttnDecomposer : protected MatrixBuilder {
 public:
   AttnDecomposer(mlir::RewriterBase &rewriter, AttentionOpInterface op,
                  int64_t queryBlock);
 
 protected:
-  using Body = mlir::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location,
-                                              mlir::ValueRange)>;
-
   // --- operands -------------------------------------------------------------
 
   /// Returns `value` as a tensor.
@@ -96,39 +93,7 @@ protected:
                  mlir::OpFoldResult headCount, mlir::OpFoldResult start,
                  mlir::OpFoldResult count);
 
-  // --- linalg ---------------------------------------------------------------
-
-  mlir::Value emptyF32(llvm::ArrayRef<mlir::OpFoldResult> sizes);
-  mlir::Value filled(llvm::ArrayRef<mlir::OpFoldResult> sizes, double value);
-  /// Builds a linalg.generic with `numLoops` loops; the loops in `reductions`
-  /// reduce. `maps` names the loops that index each input and the output.
-  /// `body` returns the new output element.
-  mlir::Value generic(mlir::ValueRange inputs, mlir::Value output,
-                      unsigned numLoops,
-                      llvm::ArrayRef<llvm::ArrayRef<unsigned>> maps,
-                      llvm::ArrayRef<unsigned> reductions, Body body);
-  /// Computes the sum of lhs * rhs over the last loop in f32, and adds it to
-  /// `init`. Loops have numbers as in `generic`; loops 0 and 1 index the
-  /// result.
-  mlir::Value contract(mlir::Value lhs, llvm::ArrayRef<unsigned> lhsLoops,
-                       mlir::Value rhs, llvm::ArrayRef<unsigned> rhsLoops,
-                       mlir::Value init);
-  /// Applies `body` to the elements of vectors [rows]. The result goes into
-  /// `output`, or into a new f32 vector.
-  mlir::Value mapRows(mlir::ValueRange inputs, Body body,
-                      mlir::Value output = {});
-  /// Applies `body` to the elements of matrices [rows, columns]; an input of
-  /// rank 1 has one value for each row. The result goes into `output`, or into
-  /// a new f32 matrix.
-  mlir::Value mapMatrix(mlir::ValueRange inputs, Body body,
-                        mlir::Value output = {});
-  /// Sets all elements of `output` to `value`.
-  mlir::Value filledWith(mlir::Value output, double value);
-  /// Rounds the f32 `matrix` to the element type of `output` and writes it
-  /// there.
-  mlir::Value round(mlir::Value matrix, mlir::Value output);
-  /// Reduces the columns of a matrix into `init` ([rows]).
-  mlir::Value reduceColumns(mlir::Value matrix, mlir::Value init, Body combine);
+  // --- scores ---------------------------------------------------------------
 
   /// Computes the products q . k of a block in f32: [rows, keys].
   mlir::Value computeScores(mlir::Value q, mlir::Value k);
@@ -142,16 +107,6 @@ protected:
                           const SequenceBounds &bounds,
                           mlir::Value *derivative = nullptr,
                           std::optional<unsigned> capture = std::nullopt);
-
-  // --- scalars --------------------------------------------------------------
-
-  mlir::Value index(int64_t value);
-  mlir::Value f32(double value);
-  /// Converts `value` (any supported float type) to f32, and back.
-  static mlir::Value toF32(mlir::OpBuilder &builder, mlir::Location loc,
-                           mlir::Value value);
-  static mlir::Value fromF32(mlir::OpBuilder &builder, mlir::Location loc,
-                             mlir::Value value, mlir::Type type);
 
   // --- loops ----------------------------------------------------------------
 
@@ -174,7 +129,6 @@ protected:
                    llvm::ArrayRef<Slice> slices);
 
   mlir::RewriterBase &rewriter;
-  mlir::ImplicitLocOpBuilder b;
   AttentionOpInterface op;
   DimOrder order;
   int64_t queryBlock;

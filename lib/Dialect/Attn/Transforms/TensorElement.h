@@ -17,9 +17,9 @@
 #ifndef FA4_LIB_DIALECT_ATTN_TRANSFORMS_TENSORELEMENT_H
 #define FA4_LIB_DIALECT_ATTN_TRANSFORMS_TENSORELEMENT_H
 
+#include "IndexAlgebra.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/AffineExpr.h"
 #include <deque>
 
 namespace fa4::attn {
@@ -89,12 +89,9 @@ bool dependsOn(ElementRef element, unsigned dim);
 void walk(ElementRef element, llvm::function_ref<void(ElementRef)> visit);
 
 /// Makes expressions, which live as long as this object.
-class ElementTracer {
+class ElementTracer : public IndexAlgebra {
 public:
-  /// `sizes` are those of the dimensions that indices are made of;
-  /// ShapedType::kDynamic where one is not known.
-  ElementTracer(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> sizes)
-      : context(context), sizes(sizes) {}
+  using IndexAlgebra::IndexAlgebra;
 
   /// The element of `tensor` at `indices`; never null.
   ElementRef trace(mlir::Value tensor,
@@ -123,28 +120,6 @@ public:
     return constant(mlir::FloatAttr::get(type, number));
   }
 
-  /// Says how large a dimension is that was not known.
-  void setSize(unsigned dim, int64_t size) { sizes[dim] = size; }
-  mlir::MLIRContext *getContext() const { return context; }
-  unsigned getNumDims() const { return sizes.size(); }
-
-  /// Divisions and remainders are resolved where sizes say how they end.
-  mlir::AffineExpr simplify(mlir::AffineExpr expr);
-  /// The indices in a tensor of `type` of the element that is at `indices` when
-  /// each group of dimensions is one; nothing if sizes are not known.
-  std::optional<llvm::SmallVector<mlir::AffineExpr>>
-  split(mlir::ShapedType type,
-        llvm::ArrayRef<mlir::ReassociationIndices> groups,
-        llvm::ArrayRef<mlir::AffineExpr> indices);
-  /// The indices, when each group of dimensions is one, of the element that is
-  /// at `indices` in a tensor of `type`; nothing if sizes are not known.
-  std::optional<llvm::SmallVector<mlir::AffineExpr>>
-  join(mlir::ShapedType type, llvm::ArrayRef<mlir::ReassociationIndices> groups,
-       llvm::ArrayRef<mlir::AffineExpr> indices);
-
-  /// The size of a dimension; ShapedType::kDynamic if it is not known.
-  int64_t getSize(unsigned dim) const { return sizes[dim]; }
-
 private:
   Element *add(Element element) {
     elements.push_back(std::move(element));
@@ -165,18 +140,7 @@ private:
                         llvm::ArrayRef<mlir::AffineExpr> indices);
   ElementRef traceSlice(mlir::tensor::ExtractSliceOp slice,
                         llvm::ArrayRef<mlir::AffineExpr> indices);
-  /// Splits a sum into what is a multiple of `divisor`, divided by it, and the
-  /// rest.
-  std::pair<mlir::AffineExpr, mlir::AffineExpr> split(mlir::AffineExpr sum,
-                                                      int64_t divisor);
-  /// The smallest number that `expr`, which is never negative, does not reach;
-  /// nothing if that is not known.
-  std::optional<int64_t> getLimit(mlir::AffineExpr expr);
-  /// Joins what a division has taken apart: (x floordiv c) * c + x mod c.
-  mlir::AffineExpr joinParts(mlir::AffineExpr sum);
 
-  mlir::MLIRContext *context;
-  llvm::SmallVector<int64_t> sizes;
   std::deque<Element> elements;
   /// Of the size and of the depth of expressions: what follows them recurses.
   static constexpr size_t kMost = 10000;
