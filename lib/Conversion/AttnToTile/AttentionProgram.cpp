@@ -102,6 +102,28 @@ Value AttentionProgram::round(Value tile, Value memref) {
                                  tile);
 }
 
+Value AttentionProgram::widen(Value tile) {
+  auto type = cast<VectorType>(tile.getType());
+  if (type.getElementType().isF32())
+    return tile;
+  return arith::ExtFOp::create(b, f32Type(type.getShape()), tile);
+}
+
+Value AttentionProgram::addColumns(Value tile, Value sums) {
+  return vector::MultiDimReductionOp::create(
+      b, tile, sums, ArrayRef<bool>{false, true}, vector::CombiningKind::ADD);
+}
+
+Value AttentionProgram::repeat(Value steps, Value init,
+                               llvm::function_ref<Value(Value, Value)> body) {
+  auto loop = scf::ForOp::create(b, zero, steps, one, init);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(b,
+                       body(loop.getInductionVar(), loop.getRegionIterArg(0)));
+  return loop.getResult(0);
+}
+
 SmallVector<TileValue> AttentionProgram::getModArguments(Value batch,
                                                          Value queryHead,
                                                          TileValue queries,

@@ -104,6 +104,15 @@ protected:
   /// The positions start, start + 1, ..., start + n - 1.
   mlir::Value positions(int64_t n, mlir::Value start);
   mlir::Value round(mlir::Value tile, mlir::Value memref);
+  /// Converts a tile to f32.
+  mlir::Value widen(mlir::Value tile);
+  /// Adds the columns of a tile to `sums`, which has a number for each row.
+  mlir::Value addColumns(mlir::Value tile, mlir::Value sums);
+  /// Counts up to `steps`. `body` gets the number of a step and the value of
+  /// the step before, at first `init`; returns the value of the last step.
+  mlir::Value
+  repeat(mlir::Value steps, mlir::Value init,
+         llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> body);
   // Regions. `arguments` are what mask_mod gets: the batch, the query head, the
   // positions of queries and of keys, and the captures.
   /// Copies a region over the tile `scores`. Returns what becomes of `results`,

@@ -28,11 +28,9 @@
 
 namespace fa4 {
 
-// Each function fills the empty body of `kernel`. The arguments of the kernel
-// come in the order of the table.
-
-/// The arguments of the kernel of capture number `capture`, whose grid counts
-/// tiles of queries, heads and batches:
+/// Fills the empty body of `kernel`, that of capture number `capture`, whose
+/// grid counts tiles of queries, heads and batches. The capture's sum is a
+/// HeadSumProgram. The arguments of the kernel:
 ///
 ///   q, k, v, dout, shift, delta  always
 ///   captured vectors             those of `op`, if any
@@ -40,10 +38,6 @@ namespace fa4 {
 ///   captured scalars             those of `op`, if any
 void buildCaptureProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                          const BackwardTiles &tiles, unsigned capture);
-/// The arguments are parts and dcapture, always. The grid counts tiles of
-/// heads.
-void buildCaptureSumProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
-                            const BackwardTiles &tiles);
 
 } // namespace fa4
 

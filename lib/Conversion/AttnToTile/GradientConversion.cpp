@@ -9,6 +9,7 @@
 #include "GradientConversion.h"
 #include "AttentionProgram.h"
 #include "CaptureProgram.h"
+#include "HeadSumProgram.h"
 #include "KernelLaunch.h"
 #include "QueryGradientProgram.h"
 #include "SdpaBackwardProgram.h"

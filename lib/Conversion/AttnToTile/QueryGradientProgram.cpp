@@ -8,7 +8,6 @@
 
 #include "QueryGradientProgram.h"
 #include "ScoreGradientProgram.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace fa4;
@@ -51,15 +50,10 @@ void QueryGradientProgram::build() {
   loadRowsOfTile();
   VectorType type =
       f32Type({rows, cast<MemRefType>(q.getType()).getShape().back()});
-  auto loop = scf::ForOp::create(b, zero, numBlocks, one, splat(type, 0.0));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    scf::YieldOp::create(
-        b, buildStep(loop.getInductionVar(), loop.getRegionIterArg(0)));
-  }
-  Value scaled =
-      arith::MulFOp::create(b, loop.getResult(0), splat(type, factor));
+  Value sums = repeat(numBlocks, splat(type, 0.0), [&](Value step, Value sums) {
+    return buildStep(step, sums);
+  });
+  Value scaled = arith::MulFOp::create(b, sums, splat(type, factor));
   storeTile(round(scaled, dq), dq, firstRow, head);
 }
 

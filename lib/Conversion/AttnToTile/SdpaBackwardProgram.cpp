@@ -38,12 +38,6 @@ public:
   void postprocess();
 
 private:
-  Value widen(Value tile) {
-    auto type = cast<VectorType>(tile.getType());
-    if (type.getElementType().isF32())
-      return tile;
-    return arith::ExtFOp::create(b, f32Type(type.getShape()), tile);
-  }
   Value isBeyondLse(Value shift);
 
   SdpaBackwardOp op;
@@ -92,9 +86,7 @@ void RowProgram::preprocess() {
   Value product =
       arith::MulFOp::create(b, widen(loadTile(dout, rows, firstRow, head)),
                             widen(loadTile(out, rows, firstRow, head)));
-  Value delta = vector::MultiDimReductionOp::create(
-      b, product, splat(rowType, 0.0), ArrayRef<bool>{false, true},
-      vector::CombiningKind::ADD);
+  Value delta = addColumns(product, splat(rowType, 0.0));
   if (dlse)
     delta =
         arith::SubFOp::create(b, delta, readRows(dlse, rows, firstRow, head));
@@ -117,84 +109,6 @@ void RowProgram::postprocess() {
   Value factor = splat(cast<VectorType>(tile.getType()), getScale(op));
   Value scaled = arith::MulFOp::create(b, tile, factor);
   storeTile(round(scaled, dq), dq, firstRow, head);
-}
-
-//===----------------------------------------------------------------------===//
-// Sinks
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Rows of tiles are heads, so that each thread sums for its head alone, always
-/// in the same order.
-class SinksProgram : AttentionProgram {
-public:
-  SinksProgram(SdpaBackwardOp op, tile::KernelOp kernel,
-               const BackwardTiles &tiles)
-      : AttentionProgram(op, kernel), tiles(tiles) {}
-
-  void build();
-
-private:
-  /// Adds the part of a block of queries to the sums.
-  Value buildStep(Value exponents, Value step, Value blocks, Value sums);
-  Value widen(Value rows) {
-    if (cast<VectorType>(rows.getType()).getElementType().isF32())
-      return rows;
-    return arith::ExtFOp::create(b, f32Type({tiles.heads}), rows);
-  }
-
-  BackwardTiles tiles;
-  Value firstHead;
-};
-} // namespace
-
-Value SinksProgram::buildStep(Value exponents, Value step, Value blocks,
-                              Value sums) {
-  Value sequence = fold<arith::DivUIOp>(step, blocks);
-  Value block = sub(step, mul(sequence, blocks));
-  auto type = f32Type({tiles.heads, tiles.sinkQueries});
-  auto load = [&](unsigned argument) -> Value {
-    return tile::LoadOp::create(
-        b, type, kernel.getArgument(argument),
-        ValueRange{sequence, firstHead, mul(block, index(tiles.sinkQueries))},
-        /*dims=*/DenseI64ArrayAttr());
-  };
-  Value p = math::Exp2Op::create(
-      b, arith::AddFOp::create(b, load(0),
-                               overColumns(exponents, tiles.sinkQueries)));
-  return vector::MultiDimReductionOp::create(
-      b, arith::MulFOp::create(b, p, load(1)), sums,
-      ArrayRef<bool>{false, true}, vector::CombiningKind::ADD);
-}
-
-void SinksProgram::build() {
-  auto arguments = kernel.getArguments();
-  Value shift = arguments[0], sinks = arguments[2], dsinks = arguments[3];
-  firstHead =
-      mul(tile::WorkTileOp::create(b, TypeRange{b.getIndexType()}).getResult(0),
-          index(tiles.heads));
-  VectorType rowType = f32Type({tiles.heads});
-  Type element = cast<MemRefType>(sinks.getType()).getElementType();
-  Value rows =
-      tile::LoadRowsOp::create(b, VectorType::get({tiles.heads}, element),
-                               sinks, firstHead, b.getI64IntegerAttr(0));
-  Value exponents =
-      arith::MulFOp::create(b, widen(rows), splat(rowType, kLog2E));
-  Value blocks = floorDiv(size(shift, order.lseSeq()), tiles.sinkQueries);
-  Value steps = max(mul(size(shift, *order.lseBatch()), blocks), 1);
-  auto loop = scf::ForOp::create(b, zero, steps, one, splat(rowType, 0.0));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    scf::YieldOp::create(b, buildStep(exponents, loop.getInductionVar(), blocks,
-                                      loop.getRegionIterArg(0)));
-  }
-  // A negation LLVM would put behind the rounding, and the back end's
-  // `neg.ftz.f16` would lose sums that are subnormal in f16.
-  Value negative =
-      arith::SubFOp::create(b, splat(rowType, 0.0), loop.getResult(0));
-  tile::StoreOp::create(b, round(negative, dsinks), dsinks, firstHead,
-                        /*to=*/Value(), /*dims=*/DenseI64ArrayAttr());
 }
 
 //===----------------------------------------------------------------------===//
@@ -569,9 +483,4 @@ void fa4::buildSdpaBackwardProgram(SdpaBackwardOp op, tile::KernelOp kernel,
 void fa4::buildPostprocessProgram(SdpaBackwardOp op, tile::KernelOp kernel,
                                   const BackwardTiles &tiles) {
   RowProgram(op, kernel, tiles).postprocess();
-}
-
-void fa4::buildSinksProgram(SdpaBackwardOp op, tile::KernelOp kernel,
-                            const BackwardTiles &tiles) {
-  SinksProgram(op, kernel, tiles).build();
 }

@@ -75,10 +75,6 @@ void buildPreprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
 ///   captured scalars             those of `op`, if any
 void buildSdpaBackwardProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                               const BackwardTiles &tiles);
-/// The arguments are shift, delta, sinks and dsinks, always. The grid counts
-/// tiles of heads.
-void buildSinksProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
-                       const BackwardTiles &tiles);
 /// The arguments are sums and dq, always.
 void buildPostprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                              const BackwardTiles &tiles);

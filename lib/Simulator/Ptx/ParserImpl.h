@@ -9,7 +9,7 @@
 #define FA4_LIB_SIMULATOR_PTX_PARSERIMPL_H
 
 #include "Lexer.h"
-#include "fa4/Support/OperatorParser.h"
+#include "OperatorParser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"

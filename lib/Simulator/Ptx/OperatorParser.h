@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FA4_SUPPORT_OPERATORPARSER_H
-#define FA4_SUPPORT_OPERATORPARSER_H
+#ifndef FA4_LIB_SIMULATOR_PTX_OPERATORPARSER_H
+#define FA4_LIB_SIMULATOR_PTX_OPERATORPARSER_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -89,4 +89,4 @@ private:
 
 } // namespace fa4
 
-#endif // FA4_SUPPORT_OPERATORPARSER_H
+#endif // FA4_LIB_SIMULATOR_PTX_OPERATORPARSER_H
