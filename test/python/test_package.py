@@ -413,7 +413,7 @@ def test_artefacts_and_time():
 
 
 def test_what_the_compiler_refuses():
-    with pytest.raises(fa4.CompileError, match="head dim 288: two tiles of scores") as caught:
+    with pytest.raises(fa4.CompileError, match="head dims 288 of q and k, 288 of v: the smallest tiles exceed") as caught:
         fa4.compile(fa4.sdpa(q="B S 8 288", k="B S 8 288"), verify=False)
     assert any("error" in said for said in caught.value.diagnostics)
     with pytest.raises(fa4.CompileError, match="there is no option 'schedul'"):
