@@ -41,25 +41,24 @@ static bool isLaneFloat(Type type) {
 }
 
 Value LaneBuilder::constant(TypedAttr value) {
-  if (!block)
-    return LLVM::ConstantOp::create(*this, value.getType(), value);
-  Value &known = constants[{value, value.getType()}];
-  if (!known) {
-    OpBuilder::InsertionGuard guard(*this);
-    setInsertionPointToStart(block);
-    known = LLVM::ConstantOp::create(*this, value.getType(), value);
-  }
-  return known;
+  return makeOnce(value, value.getType());
 }
 
-Value LaneBuilder::poison(Type type) {
-  if (!block)
+Value LaneBuilder::poison(Type type) { return makeOnce({}, type); }
+
+Value LaneBuilder::makeOnce(TypedAttr value, Type type) {
+  auto make = [&]() -> Value {
+    if (value)
+      return LLVM::ConstantOp::create(*this, type, value);
     return LLVM::PoisonOp::create(*this, type);
-  Value &known = constants[{Attribute(), type}];
+  };
+  if (!block)
+    return make();
+  Value &known = constants[{value, type}];
   if (!known) {
     OpBuilder::InsertionGuard guard(*this);
     setInsertionPointToStart(block);
-    known = LLVM::PoisonOp::create(*this, type);
+    known = make();
   }
   return known;
 }
@@ -90,8 +89,7 @@ static Value call(LaneBuilder &b, StringRef intrinsic, ValueRange operands) {
       .getResults();
 }
 
-/// Applies `scalar` to each element of the operands, which all have one f32
-/// type.
+/// Applies `scalar` to each element of the operands, which all have one type.
 static Value mapElements(LaneBuilder &b, ValueRange operands,
                          llvm::function_ref<Value(ValueRange)> scalar) {
   auto vector = dyn_cast<VectorType>(operands.front().getType());
@@ -104,7 +102,7 @@ static Value mapElements(LaneBuilder &b, ValueRange operands,
       elements.push_back(b.extract(operand, i));
     results.push_back(scalar(elements));
   }
-  return b.fromElements(vector, results);
+  return b.fromElements(vector.clone(results.front().getType()), results);
 }
 
 //===----------------------------------------------------------------------===//
@@ -261,17 +259,10 @@ static Value lowerRounding(LaneBuilder &b, arith::TruncFOp op) {
   std::optional<StringRef> text = findConversion(op);
   if (!text)
     return {};
-  auto convert = [&](Value x) -> Value {
+  return mapElements(b, op.getIn(), [&](ValueRange x) -> Value {
     Value bits = writePTX(b, b.getI16Type(), x, *text, "=h,f");
     return LLVM::BitcastOp::create(b, getElementTypeOrSelf(op.getType()), bits);
-  };
-  auto type = dyn_cast<VectorType>(op.getType());
-  if (!type)
-    return convert(op.getIn());
-  SmallVector<Value> elements;
-  for (int64_t i = 0; i < type.getNumElements(); ++i)
-    elements.push_back(convert(b.extract(op.getIn(), i)));
-  return b.fromElements(type, elements);
+  });
 }
 
 /// Lowers `n < 32 ? shift(x, n) : 0`, with an unsigned comparison, to a shift

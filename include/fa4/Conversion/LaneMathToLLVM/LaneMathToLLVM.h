@@ -47,6 +47,9 @@ public:
   bool mayExpandTanh() { return ++tanhs <= kMaxOfOneKind; }
 
 private:
+  /// Returns the constant, or poison if `value` is null.
+  mlir::Value makeOnce(mlir::TypedAttr value, mlir::Type type);
+
   static constexpr unsigned kMaxOfOneKind = 4096;
   unsigned bitSelects = 0, tanhs = 0;
   mlir::Block *block = nullptr;

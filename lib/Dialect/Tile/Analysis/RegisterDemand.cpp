@@ -66,32 +66,25 @@ static unsigned streamedRegisters(RoleOp role) {
 /// occupy at once. A result may take the place of an operand that dies, as in
 /// elementwise work.
 static unsigned peakRegisters(Block &block, RoleOp role) {
-  llvm::DenseMap<Operation *, SmallVector<Value>> dying;
-  for (Operation &op : block)
-    for (Value result : op.getResults()) {
-      if (!isHeld(result))
-        continue;
-      Operation *last = getLastUser(result, block);
-      dying[last ? last : &op].push_back(result);
-    }
+  // The registers of values whose last user is an operation.
+  llvm::DenseMap<Operation *, unsigned> dying;
   unsigned live = 0, peak = 0;
   for (Operation &op : block) {
-    unsigned inner = 0, results = 0;
+    unsigned inner = 0, results = 0, unused = 0;
     for (Region &region : op.getRegions())
       for (Block &nested : region)
         inner = std::max(inner, peakRegisters(nested, role));
-    for (Value result : op.getResults())
-      results += isHeld(result) ? registersOf(result, role) : 0;
-    SmallVector<Value> unused;
-    for (Value value : dying[&op])
-      if (value.getDefiningOp() == &op)
-        unused.push_back(value);
-      else
-        live -= registersOf(value, role);
+    for (Value result : op.getResults()) {
+      if (!isHeld(result))
+        continue;
+      unsigned registers = registersOf(result, role);
+      Operation *last = getLastUser(result, block);
+      (last ? dying[last] : unused) += registers;
+      results += registers;
+    }
+    live -= dying.lookup(&op);
     peak = std::max(peak, live + std::max(inner, results));
-    live += results;
-    for (Value value : unused)
-      live -= registersOf(value, role);
+    live += results - unused;
   }
   return peak;
 }

@@ -36,13 +36,13 @@ bool ColumnIntegers::isOfPositions(Value value) {
       [&](Value v) {
         Operation *op = v.getDefiningOp();
         bool answer =
-            isa_and_nonnull<vector::StepOp, vector::BroadcastOp>(op) ||
+            isa_and_nonnull<vector::StepOp, vector::BroadcastOp,
+                            arith::ConstantOp>(op) ||
             (op && OpTrait::hasElementwiseMappableTraits(op) &&
              isPerColumn(op) && llvm::all_of(op->getOperands(), [&](Value o) {
                return !isRow(o.getType()) || ofPositions.lookup(o);
              }));
-        ofPositions.try_emplace(v, answer ||
-                                       isa_and_nonnull<arith::ConstantOp>(op));
+        ofPositions.try_emplace(v, answer);
       });
   return ofPositions.lookup(value);
 }

@@ -359,11 +359,8 @@ static Value ignoreFreshSums(CarriedMax max) {
 /// Replaces products of accumulators that `loop` carries with rows of `factor`
 /// by tile.rescale.
 static void rescaleAccumulators(scf::ForOp loop, Value factor) {
-  SmallVector<arith::MulFOp> products;
-  for (Operation &op : *loop.getBody())
-    if (auto product = dyn_cast<arith::MulFOp>(op))
-      products.push_back(product);
-  for (arith::MulFOp product : products) {
+  for (arith::MulFOp product :
+       llvm::make_early_inc_range(loop.getBody()->getOps<arith::MulFOp>())) {
     Value accumulator = product.getLhs(), rows = product.getRhs();
     if (getRowFactors(accumulator) == factor)
       std::swap(accumulator, rows);

@@ -31,14 +31,13 @@ using namespace fa4::tile;
 /// users only sum it: sums stay in f32 and tolerate the same error. It is that
 /// of f32 if no user truncates the value.
 static unsigned significandBits(Value value) {
-  unsigned bits = llvm::APFloat::semanticsPrecision(
-      cast<FloatType>(getElementTypeOrSelf(value)).getFloatSemantics());
+  auto precisionOf = [](Value value) -> unsigned {
+    return cast<FloatType>(getElementTypeOrSelf(value)).getFPMantissaWidth();
+  };
+  unsigned bits = precisionOf(value);
   for (Operation *user : value.getUsers())
-    if (auto truncate = dyn_cast<arith::TruncFOp>(user))
-      bits = std::min(
-          bits, llvm::APFloat::semanticsPrecision(
-                    cast<FloatType>(getElementTypeOrSelf(truncate.getType()))
-                        .getFloatSemantics()));
+    if (isa<arith::TruncFOp>(user))
+      bits = std::min(bits, precisionOf(user->getResult(0)));
   return bits;
 }
 

@@ -26,6 +26,7 @@
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 namespace fa4::tile {
@@ -77,10 +78,14 @@ private:
   void lock(Value value, Operation *op);
   void lockOperandsAndResults(Operation *op);
   void addOp(Operation *op);
-  void addMma(MmaOp op);
-  void addReduction(vector::MultiDimReductionOp op);
-  void addBroadcast(vector::BroadcastOp op);
-  void addShapeCast(vector::ShapeCastOp op);
+  void add(MmaOp op);
+  void add(RescaleOp op) {
+    joinAll(op.getValue(), op.getResult());
+    join(op.getFactor(), 0, op.getResult(), 0);
+  }
+  void add(vector::MultiDimReductionOp op);
+  void add(vector::BroadcastOp op);
+  void add(vector::ShapeCastOp op);
   void addElementwise(Operation *op);
   void addRegions(Operation *op);
 
@@ -126,7 +131,7 @@ void Dimensions::lockOperandsAndResults(Operation *op) {
     lock(result, op);
 }
 
-void Dimensions::addMma(MmaOp op) {
+void Dimensions::add(MmaOp op) {
   unsigned aRows = op.getTransposeA() ? 1 : 0;
   unsigned bRows = op.getTransposeB() ? 1 : 0;
   join(op.getA(), aRows, op.getResult(), 0);
@@ -136,7 +141,7 @@ void Dimensions::addMma(MmaOp op) {
     joinAll(op.getAcc(), op.getResult());
 }
 
-void Dimensions::addReduction(vector::MultiDimReductionOp op) {
+void Dimensions::add(vector::MultiDimReductionOp op) {
   unsigned kept = 0;
   for (auto [dim, reduced] : llvm::enumerate(op.getReductionMask()))
     if (!reduced)
@@ -144,7 +149,7 @@ void Dimensions::addReduction(vector::MultiDimReductionOp op) {
   joinAll(op.getAcc(), op.getDest());
 }
 
-void Dimensions::addBroadcast(vector::BroadcastOp op) {
+void Dimensions::add(vector::BroadcastOp op) {
   ArrayRef<int64_t> from = shapeOf(op.getSource()),
                     to = shapeOf(op.getVector());
   unsigned added = to.size() - from.size();
@@ -155,7 +160,7 @@ void Dimensions::addBroadcast(vector::BroadcastOp op) {
 
 /// Joins the dimensions of a shape cast, which may only add or remove
 /// dimensions of size 1.
-void Dimensions::addShapeCast(vector::ShapeCastOp op) {
+void Dimensions::add(vector::ShapeCastOp op) {
   ArrayRef<int64_t> from = shapeOf(op.getSource()),
                     to = shapeOf(op.getResult());
   auto longDims = [](ArrayRef<int64_t> shape) {
@@ -203,30 +208,20 @@ void Dimensions::addRegions(Operation *op) {
 }
 
 void Dimensions::addOp(Operation *op) {
-  if (auto mma = dyn_cast<MmaOp>(op))
-    return addMma(mma);
-  if (auto reduction = dyn_cast<vector::MultiDimReductionOp>(op))
-    return addReduction(reduction);
-  if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
-    return addBroadcast(broadcast);
-  if (auto cast = dyn_cast<vector::ShapeCastOp>(op))
-    return addShapeCast(cast);
-  if (auto rescale = dyn_cast<RescaleOp>(op)) {
-    joinAll(rescale.getValue(), rescale.getResult());
-    return join(rescale.getFactor(), 0, rescale.getResult(), 0);
-  }
-  if (isa<scf::ForOp, scf::IfOp>(op))
-    return addRegions(op);
-  if (OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() > 0)
-    return addElementwise(op);
-  // A part of such an operation differs only in its position.
-  if (isa<LoadOp, LoadRowsOp, StoreOp, ReduceAddOp, vector::StepOp,
-          scf::YieldOp>(op))
-    return;
-  SplatElementsAttr splat;
-  if (matchPattern(op, m_Constant(&splat)))
-    return;
-  op->walk([&](Operation *nested) { lockOperandsAndResults(nested); });
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<MmaOp, RescaleOp, vector::MultiDimReductionOp, vector::BroadcastOp,
+            vector::ShapeCastOp>([&](auto op) { add(op); })
+      .Case<scf::ForOp, scf::IfOp>([&](auto op) { addRegions(op); })
+      // A part of such an operation differs only in its position.
+      .Case<LoadOp, LoadRowsOp, StoreOp, ReduceAddOp, vector::StepOp,
+            scf::YieldOp>([](auto) {})
+      .Default([&](Operation *op) {
+        SplatElementsAttr splat;
+        if (OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults())
+          addElementwise(op);
+        else if (!matchPattern(op, m_Constant(&splat)))
+          op->walk([&](Operation *nested) { lockOperandsAndResults(nested); });
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -371,14 +366,11 @@ void Splitter::setIndices(Operation *copy, Operation *op,
       index.set(arith::AddIOp::create(b, op->getLoc(), index.get(), offset));
     }
   };
-  if (auto load = dyn_cast<LoadOp>(copy))
-    shift(load, op->getResult(0));
-  else if (auto rows = dyn_cast<LoadRowsOp>(copy))
-    shift(rows, op->getResult(0));
-  else if (auto store = dyn_cast<StoreOp>(copy))
-    shift(store, op->getOperand(0));
-  else if (auto add = dyn_cast<ReduceAddOp>(copy))
-    shift(add, op->getOperand(0));
+  llvm::TypeSwitch<Operation *>(copy)
+      .Case<LoadOp, LoadRowsOp>(
+          [&](auto load) { shift(load, op->getResult(0)); })
+      .Case<StoreOp, ReduceAddOp>(
+          [&](auto store) { shift(store, op->getOperand(0)); });
 }
 
 Operation *Splitter::makeStep(vector::StepOp op, const Choice &choice,

@@ -78,11 +78,22 @@ protected:
     });
   }
 
+  static std::vector<SmallVector<int64_t>> tabulate(AffineMap map,
+                                                    int64_t count) {
+    std::vector<SmallVector<int64_t>> results;
+    for (int64_t number = 0; number < count; ++number)
+      results.push_back(at(map, number));
+    return results;
+  }
+  const std::vector<SmallVector<int64_t>> origins =
+      tabulate(layout.getOrigin(&context, kColumns), kThreads);
+  const std::vector<SmallVector<int64_t>> offsets =
+      tabulate(layout.getOffset(&context), elements);
+
   /// The row and column of an element.
   std::pair<int64_t, int64_t> position(int64_t thread, int64_t element) {
-    auto origin = at(layout.getOrigin(&context, kColumns), thread),
-         offset = at(layout.getOffset(&context), element);
-    return {origin[0] + offset[0], origin[1] + offset[1]};
+    return {origins[thread][0] + offsets[element][0],
+            origins[thread][1] + offsets[element][1]};
   }
 
   /// The number of an element in the row-major matrix.
@@ -195,17 +206,17 @@ TEST_P(ValueLayoutTest, ThreadsOfARow) {
 /// The elements of a row whose columns are less than a bound are the first ones
 /// of the thread, as many as the bound's rank.
 TEST_P(ValueLayoutTest, RankOfColumn) {
-  AffineMap rank = layout.getRankOfColumn(&context),
-            rowOf = layout.getRowOfElement(&context);
+  AffineMap rank = layout.getRankOfColumn(&context);
+  auto rowOf = tabulate(layout.getRowOfElement(&context), elements);
   int64_t perRow = elements / layout.getRowsPerThread();
   for (int64_t t = 0; t < kThreads; ++t) {
-    int64_t origin = at(layout.getOrigin(&context, kColumns), t)[1];
+    int64_t origin = origins[t][1];
     for (int64_t bound = -3; bound < kColumns + 3; ++bound) {
       std::vector<int64_t> number(layout.getRowsPerThread());
       int64_t first =
           std::clamp<int64_t>(at(rank, bound - origin)[0], 0, perRow);
       for (int64_t e = 0; e < elements; ++e)
-        EXPECT_EQ(number.at(at(rowOf, e)[0])++ < first,
+        EXPECT_EQ(number.at(rowOf[e][0])++ < first,
                   position(t, e).second < bound);
     }
   }
@@ -228,8 +239,7 @@ TEST_P(ValueLayoutTest, Boxes) {
   for (int64_t box = layout.getBoxColumns(kColumns); box >= 8; box /= 2)
     for (int64_t t = 0; t < kThreads; ++t)
       for (int64_t e = 0; e < elements; ++e) {
-        int64_t origin = at(layout.getOrigin(&context, kColumns), t)[1],
-                offset = at(layout.getOffset(&context), e)[1];
+        int64_t origin = origins[t][1], offset = offsets[e][1];
         EXPECT_EQ((origin + offset) / box, origin / box + offset / box);
       }
 }

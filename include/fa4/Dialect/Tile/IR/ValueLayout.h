@@ -117,15 +117,15 @@ public:
   /// it leaves results with this layout.
   virtual bool isMmaOperand() const { return true; }
 
-  /// Returns true if the threads can hold a matrix of this shape, if it has as
-  /// many rows as they hold. The columns of different threads may be in a
-  /// dimension of their own: of a 64x32 matrix, 64x2x16 is what two threads
-  /// hold of each row.
+  /// Returns true if threads that hold as many rows as the matrix has can hold
+  /// it. The columns of different threads may be in a dimension of their own:
+  /// if two threads hold a row, a 64x32 matrix may be 64x2x16. A matrix of one
+  /// column is a form of row values.
   bool canHold(mlir::VectorType matrix) const;
 
-  /// Returns the type of the part of a matrix or of a row value (a vector of
-  /// rank 1) that a thread holds: a vector of rank 1, or a scalar where it is
-  /// one element.
+  /// Returns the type of the part of a matrix or of row values (a vector of
+  /// rank 1, or a matrix of one column) that a thread holds: a vector of rank
+  /// 1, or a scalar where it is one element.
   mlir::Type getPart(mlir::VectorType tile) const;
 };
 
