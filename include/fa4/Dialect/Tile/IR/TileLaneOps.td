@@ -22,11 +22,12 @@ def Tile_LaneValue : Type<Or<[IsFixedVectorOfRankPred<[1]>, F32.predicate,
                           "a lane's part of a tile">;
 
 def Tile_RowOp : Tile_Op<"row", [Pure]> {
-  let summary = "the row of the tile that this thread holds";
+  let summary = "the number of this thread in its role";
   let description = [{
-    From 0 to the number of threads of the role, exclusive. Row `r` is held by lane
-    `r % 32` of warp `r / 32` of the role: the lane of tensor memory that the
-    thread can access (PTX ISA, tcgen05 data movement, layout 32x32b).
+    From 0 to the number of threads of the role, exclusive: thread `r` is lane `r % 32` of warp
+    `r / 32` of the role. It holds row `r` of tiles with as many rows, which is the lane of tensor
+    memory that it can access (PTX ISA, tcgen05 data movement, layout 32x32b). For other tiles,
+    `tile-distribute` computes the row from this number, as their layout says.
 
     Example:
 
