@@ -97,6 +97,10 @@ if not config.fa4_sanitize:
     options = [f"--load-{kind}-plugin='{plugin}'" for kind in ("dialect", "pass")]
     config.substitutions.append(("%mlir_opt", " ".join(["mlir-opt", *options])))
 
+# Runs the commands that a test shows with what they print.
+transcript = os.path.join(config.test_source_root, "transcript.py")
+config.substitutions.append(("%commands", f"'{sys.executable}' '{transcript}'"))
+
 config.substitutions.append(("%fa4_build", f"'{config.fa4_build_dir}'"))
 
 # Libraries for mlir-runner's --shared-libs: %llvm_shlib_dir/libmlir_*.so.

@@ -230,3 +230,36 @@ def test_lit_tests_say_what_they_test():
         if words < 6:
             silent.append(name(path))
     assert not silent, f"without a header that says what is tested: {silent}"
+
+
+# Of a lit test: RUN lines, and prefixes of checks.
+MOST_RUNS, MOST_PREFIXES = 3, 3
+# Tests that have more, with both numbers. None may be added or grow; one that shrinks gets its new numbers, or leaves.
+MANY_RUNS = ROOT / "test" / "docs" / "many-runs.txt"
+
+
+def runs_and_prefixes(path):
+    """The numbers of RUN lines and of prefixes that a lit test has."""
+    text = path.read_text(errors="replace")
+    commands = re.findall(r"RUN:(.*)", text)
+    calls = [call for command in commands for call in re.findall(r"FileCheck\b[^|;&]*", command)]
+    prefixes = {name for call in calls for given in re.findall(r"--?check-prefix(?:es)?[= ]([\w,-]+)", call) or ["CHECK"] for name in given.split(",")}
+    return len(commands), len(prefixes)
+
+
+def test_lit_tests_have_few_run_lines():
+    """A lit test has one input and few steps. A test of the list may have as many RUN lines and prefixes as the list
+    says."""
+    listed = {}
+    for line in MANY_RUNS.read_text().splitlines():
+        if line and not line.startswith("#"):
+            path, runs, prefixes = line.split()
+            listed[path] = int(runs), int(prefixes)
+    found = {}
+    for path in (ROOT / "test").rglob("*"):
+        if path.suffix in (".mlir", ".ptx", ".test") and "Inputs" not in path.parts:
+            runs, prefixes = runs_and_prefixes(path)
+            if runs > MOST_RUNS or prefixes > MOST_PREFIXES:
+                found[name(path)] = runs, prefixes
+    more = [path for path, (runs, prefixes) in found.items() if runs > listed.get(path, (0, 0))[0] or prefixes > listed.get(path, (0, 0))[1]]
+    assert not more, f"more than {MOST_RUNS} RUN lines or {MOST_PREFIXES} prefixes (see docs/contributing.md): {sorted(more)}"

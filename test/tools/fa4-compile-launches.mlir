@@ -1,77 +1,138 @@
 // A function that launches several kernels gets a manifest of its own, with all
 // launches in their order on one memory. `t` exists between the kernels only.
 //
-// RUN: split-file %s %t
-// RUN: fa4-compile %t/twice.mlir -o %t/out --verify-ptx=false
-// RUN: FileCheck %s --input-file %t/out/twice.json --implicit-check-not='"role": "workspace"'
-// RUN: fa4-sim %t/out/twice.json N=300 --random --check --output x=%t/x.npy --output y=%t/y.npy
-// RUN: python3 -c "import array, sys; x, y = (array.array('f', open(f, 'rb').read()[-1200:]) for f in sys.argv[1:]); assert any(x) and list(y) == [4 * v for v in x]" %t/x.npy %t/y.npy
+// RUN: rm -rf %t && split-file %s %t && cd %t && %commands %s
 //
-// CHECK: "launches": [
-// CHECK: "entry": "double"
-// CHECK: "tensor": "x"
-// CHECK: "ptx": "double.ptx"
-// CHECK: "entry": "again"
-// CHECK: "tensor": "t"
-// CHECK: "ptx": "again.ptx"
-// CHECK: "sizes": {
-// CHECK-NEXT: "N": null
-// CHECK: "t": {
-// CHECK: "fill": "undefined"
-// CHECK-NEXT: "role": "workspace"
-// CHECK: "x": {
-// CHECK: "role": "in"
-// CHECK: "y": {
-// CHECK: "role": "out"
-//
-// RUN: not fa4-compile %t/control.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=CONTROL
-// CONTROL: control.mlir:[[#]]:5: error: 'tile.launch' op is in control flow, which a manifest of launches cannot say
-// RUN: not fa4-compile %t/shapes.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=SHAPES
-// SHAPES: shapes.mlir:[[#]]:3: error: 'tile.launch' op passes 't' with another shape than the launch before: its kernel calls it 'u'
-// RUN: not fa4-compile %t/scalars.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=SCALARS
-// SCALARS: scalars.mlir:[[#]]:3: error: 'tile.launch' op passes another value as 'f' than the launch before
+// $ fa4-compile twice.mlir -o out --verify-ptx=false
+// $ cat out/twice.json
+// ...
+//   "launches": [
+// ...
+//       "entry": "double",
+// ...
+//             "tensor": "x"
+// ...
+//       "ptx": "double.ptx"
+// ...
+//       "entry": "again",
+// ...
+//             "tensor": "t"
+// ...
+//       "ptx": "again.ptx"
+// ...
+//   "sizes": {
+//     "N": null,
+// ...
+//     "t": {
+// ...
+//       "fill": "undefined",
+//       "role": "workspace",
+// ...
+//     "x": {
+// ...
+//       "role": "in",
+// ...
+//     "y": {
+// ...
+//       "role": "out",
+// ...
+// $ fa4-sim out/twice.json N=300 --random --check --output x=x.npy --output y=y.npy
+// ...
+// $ python3 -c "import array, sys; x, y = (array.array('f', open(f, 'rb').read()[-1200:]) for f in sys.argv[1:]); assert any(x) and list(y) == [4 * v for v in x]" x.npy y.npy
+// $ fa4-compile control.mlir -o none --verify-ptx=false
+// control.mlir:{{[0-9]+}}:5: error: 'tile.launch' op is in control flow, which a manifest of launches cannot say
+//     tile.launch @copy ins(%y : memref<?xf32>) outs(%z : memref<?xf32>)
+//     ^
+// [1]
+// $ fa4-compile shapes.mlir -o none --verify-ptx=false
+// shapes.mlir:{{[0-9]+}}:3: error: 'tile.launch' op passes 't' with another shape than the launch before: its kernel calls it 'u'
+//   tile.launch @other ins(%y : memref<?xf32>) outs(%z : memref<?xf32>)
+//   ^
+// [1]
+// $ fa4-compile scalars.mlir -o none --verify-ptx=false
+// scalars.mlir:{{[0-9]+}}:3: error: 'tile.launch' op passes another value as 'f' than the launch before
+//   tile.launch @scale ins(%y : memref<?xf32>) outs(%z : memref<?xf32>) scalars(%g : f32)
+//   ^
+// [1]
 //
 // What a function computes beside its launches would be missing.
-// RUN: not fa4-compile %t/beside.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=BESIDE
-// BESIDE: beside.mlir:[[#]]:3: error: 'memref.copy' op is in a function of several launches, and a manifest of launches cannot say it; host code can (attn-to-host)
-// RUN: not fa4-compile %t/computed.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=COMPUTED
-// COMPUTED: computed.mlir:[[#]]:3: error: 'tile.launch' op passes as 'f' what 'arith.addf' computes, which a manifest of launches cannot say
-// RUN: not fa4-compile %t/sum.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=SUM
-// SUM: sum.mlir:[[#]]:8: error: 'arith.addf' op is in a function of several launches
-// RUN: not fa4-compile %t/slice.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=SLICE
-// SLICE: error: 'tensor.extract_slice' op is in a function of several launches
-// RUN: not fa4-compile %t/call.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=CALL
-// CALL: error: 'func.call' op is in a function of several launches
-// RUN: not fa4-compile %t/branch.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=BRANCH
+//
+// $ fa4-compile beside.mlir -o none --verify-ptx=false
+// beside.mlir:{{[0-9]+}}:3: error: 'memref.copy' op is in a function of several launches, and a manifest of launches cannot say it; host code can (attn-to-host)
+//   memref.copy %x, %y : memref<?xf32> to memref<?xf32>
+//   ^
+// [1]
+// $ fa4-compile computed.mlir -o none --verify-ptx=false
+// computed.mlir:{{[0-9]+}}:3: error: 'tile.launch' op passes as 'f' what 'arith.addf' computes, which a manifest of launches cannot say
+//   tile.launch @scale ins(%x : memref<?xf32>) outs(%y : memref<?xf32>) scalars(%g : f32)
+//   ^
+// [1]
+// $ fa4-compile sum.mlir -o none --verify-ptx=false
+// sum.mlir:{{[0-9]+}}:8: error: 'arith.addf' op is in a function of several launches, and a manifest of launches cannot say it; host code can (attn-to-host)
+//   %x = arith.addf %o, %o : !t
+//        ^
+// [1]
+// $ fa4-compile slice.mlir -o none --verify-ptx=false
+// slice.mlir:4:8: error: 'tensor.extract_slice' op is in a function of several launches, and a manifest of launches cannot say it; host code can (attn-to-host)
+//   %x = tensor.extract_slice %o[0, 0, 0, 0] [1, 32, 1, 64] [1, 2, 1, 1] : !t to tensor<1x32x1x64xbf16>
+//        ^
+// [1]
+// $ fa4-compile call.mlir -o none --verify-ptx=false
+// call.mlir:5:8: error: 'func.call' op is in a function of several launches, and a manifest of launches cannot say it; host code can (attn-to-host)
+//   %x = func.call @g(%o) : (!t) -> !t
+//        ^
+// [1]
+// $ fa4-compile branch.mlir -o none --verify-ptx=false
+// branch.mlir:4:8: error: 'arith.select' op is in a function of several launches, and a manifest of launches cannot say it; host code can (attn-to-host)
+//   %x = scf.if %c -> !t {
+//        ^
+// [1]
+//
 // A branch that only chooses has become a choice.
-// BRANCH: error: 'arith.select' op is in a function of several launches
-// RUN: not fa4-compile %t/generic.mlir -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=GENERIC
-// GENERIC: error: 'linalg.exp' op is in a function of several launches
-// RUN: not ls %t/none
+//
+// $ fa4-compile generic.mlir -o none --verify-ptx=false
+// generic.mlir:4:8: error: 'linalg.exp' op is in a function of several launches, and a manifest of launches cannot say it; host code can (attn-to-host)
+//   %x = linalg.exp ins(%o : !t) outs(%e : !t) -> !t
+//        ^
+// [1]
+// $ ls none
+// ...
+// [2]
 //
 // A cast is another name of the same memory, and what nobody uses is nothing.
-// RUN: fa4-compile %t/cast.mlir -o %t/cast --verify-ptx=false
-// RUN: not fa4-sim %t/cast/f.json Sq=8 Sk=8 Sq=12 2>&1 | FileCheck %s --check-prefix=TWICE
-// TWICE: 'Sq' is given twice: 8 and 12
-// RUN: fa4-sim %t/cast/f.json Sq=8 Sk=8 --random --check
-
+//
+// $ fa4-compile cast.mlir -o cast --verify-ptx=false
+// $ fa4-sim cast/f.json Sq=8 Sk=8 Sq=12
+// fa4-sim: error: 'Sq' is given twice: 8 and 12
+// [2]
+// $ fa4-sim cast/f.json Sq=8 Sk=8 --random --check
+// ...
+//
 // A launch on sizes of 0 is what its kernel says instead, by the sequence's names of its results. The next one runs.
-// RUN: fa4-compile %t/empty.mlir -o %t/empty --verify-ptx=false
-// RUN: FileCheck %s --input-file %t/empty/f.json --check-prefix=EMPTY
-// EMPTY: "condition": "M == 0 || N == 0"
-// EMPTY: "tensor": "y"
-// EMPTY-NEXT: "value": "1.5"
-// EMPTY: "condition": "N == 0"
-// EMPTY: "tensor": "y_1"
-// EMPTY-NEXT: "value": "-inf"
-// EMPTY: "condition": "M >= 0 && M <= 536870912"
-// RUN: fa4-sim %t/empty/f.json M=0 N=300 --random --check --output y_1=%t/y_1.npy | FileCheck %s --check-prefix=RUNS
-// RUNS: ok: launches 2, CTAs 3,
-// RUN: python3 -c "import array, sys; assert list(array.array('f', open(sys.argv[1], 'rb').read()[-1200:])) == [1.5] * 300" %t/y_1.npy
-// RUN: fa4-sim %t/empty/f.json M=7 N=0 --random --check | FileCheck %s --check-prefix=NONE
-// NONE: ok: launches 2, CTAs 0,
-// RUN: not fa4-sim %t/out/twice.json N=0 --random 2>&1 | FileCheck %s --check-prefix=REFUSED
-// REFUSED: size N must be from 1 to 536870912; this call has N = 0
+//
+// $ fa4-compile empty.mlir -o empty --verify-ptx=false
+// $ cat empty/f.json
+// ...
+//         "condition": "M == 0 || N == 0",
+// ...
+//             "tensor": "y",
+//             "value": "1.5"
+// ...
+//         "condition": "N == 0",
+// ...
+//             "tensor": "y_1",
+//             "value": "-inf"
+// ...
+//       "condition": "M >= 0 && M <= 536870912",
+// ...
+// $ fa4-sim empty/f.json M=0 N=300 --random --check --output y_1=y_1.npy 2>/dev/null
+// ok: launches 2, {{.*}} findings 0
+// $ python3 -c "import array, sys; assert list(array.array('f', open(sys.argv[1], 'rb').read()[-1200:])) == [1.5] * 300" y_1.npy
+// $ fa4-sim empty/f.json M=7 N=0 --random --check
+// ok: launches 2, {{.*}} findings 0
+// $ fa4-sim out/twice.json N=0 --random
+// fa4-sim: error: out/twice.json: size N must be from 1 to 536870912; this call has N = 0, sm_count = 148
+// [2]
 
 //--- empty.mlir
 tile.kernel @first(%x: memref<?xf32> {tile.name = "x", tile.dims = ["M"]},
