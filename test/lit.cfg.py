@@ -45,7 +45,8 @@ for name in os.environ:
     if name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "FA4_SEED", "HOME") or name.startswith("CCACHE_"):
         config.environment[name] = os.environ[name]
 
-if os.environ.get("FA4_VERIFY_ROUNDTRIP", "1") != "0":
+config.environment["FA4_VERIFY_ROUNDTRIP"] = os.environ.get("FA4_VERIFY_ROUNDTRIP", "1")
+if config.environment["FA4_VERIFY_ROUNDTRIP"] != "0":
     # Where fa4-opt is a command, but not where the same command has the option
     # already, as --verify-roundtrip=false: it may be given only once.
     for tool in ("fa4-opt", "fa4-test-opt"):

@@ -16,7 +16,8 @@ A paragraph whose first line begins with `$ ` has commands; any other paragraph 
 folder; $S is the folder of the test. A command that ends with a backslash goes on in the next line. Below it stand all lines
 that it prints, to standard output and standard error, and its exit status in brackets unless that is 0. `...` stands for any
 number of lines, and {{expression}} for what a regular expression matches within a line, as in FileCheck. Each line may
-stand behind // or #. What follows a line of split-file, `#--- NAME`, is no part of the transcript.
+stand behind // or #. What follows a line of split-file, `#--- NAME`, is no part of the transcript. fa4-opt gets
+--verify-roundtrip, as in RUN lines, unless FA4_VERIFY_ROUNDTRIP is 0.
 """
 
 import os
@@ -25,6 +26,14 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+
+# A function of bash for each tool that gets the option, where the command does not give it.
+ROUNDTRIP = """{0}() {{
+  case " $* " in *--verify-roundtrip*) command {0} "$@" ;; *) command {0} --verify-roundtrip "$@" ;; esac
+}}
+"""
+CHECKS_ROUNDTRIP = os.environ.get("FA4_VERIFY_ROUNDTRIP", "1") != "0"
+PROLOGUE = "".join(ROUNDTRIP.format(tool) for tool in ("fa4-opt", "fa4-test-opt")) if CHECKS_ROUNDTRIP else ""
 
 
 @dataclass
@@ -78,7 +87,7 @@ def expression_of(lines):
 def run(step, folder):
     """What is wrong with a step; an empty text if nothing is."""
     done = subprocess.run(
-        ["bash", "-c", step.command], env={**os.environ, "S": str(folder)}, stdin=subprocess.DEVNULL,
+        ["bash", "-c", PROLOGUE + step.command], env={**os.environ, "S": str(folder)}, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
     )  # fmt: skip
     said = done.stdout if done.stdout.endswith("\n") or not done.stdout else done.stdout + "\n"

@@ -1,50 +1,86 @@
 // A kernel says which chip it is for, at every level: PTX, manifest and ptxas are
 // for that chip, and not for fa4-compile's default.
-// RUN: rm -rf %t && split-file %s %t && cd %t
-// RUN: fa4-compile op.mlir --chip=sm_103a -o op --emit=tile,unroll,nvvm,ptx
-// RUN: cp op/f_kernel.tile.mlir tile.mlir
-// RUN: cp op/f_kernel.unroll.mlir unroll.mlir
-// RUN: cp op/f_kernel.nvvm.mlir nvvm.mlir
-// RUN: FileCheck %s --check-prefix=TARGET < op/f_kernel.ptx
-// RUN: fa4-compile --from=tile tile.mlir -o from-tile
-// RUN: fa4-compile --from=unroll unroll.mlir -o from-unroll --report | FileCheck %s --check-prefix=REPORT
-// RUN: fa4-compile --from=nvvm nvvm.mlir -o from-nvvm
-// RUN: fa4-compile nvvm.mlir -o no-from
-// RUN: diff op/f_kernel.ptx from-tile/f_kernel.ptx
-// RUN: diff op/f_kernel.ptx from-unroll/f_kernel.ptx
-// RUN: diff op/f_kernel.ptx from-nvvm/f_kernel.ptx
-// RUN: diff op/f_kernel.ptx no-from/f_kernel.ptx
-// RUN: FileCheck %s --check-prefix=MANIFEST < from-unroll/f_kernel.json
-// RUN: FileCheck %s --check-prefix=MANIFEST < from-nvvm/f_kernel.json
-// TARGET: .target sm_103a
-// REPORT: f_kernel on sm_103a:
-// MANIFEST: "chip": "sm_103a"
-
+//
+// RUN: rm -rf %t && split-file %s %t && cd %t && %commands %s
+//
+// $ fa4-compile op.mlir --chip=sm_103a -o op --emit=tile,unroll,nvvm,ptx
+// $ cp op/f_kernel.tile.mlir tile.mlir
+// $ cp op/f_kernel.unroll.mlir unroll.mlir
+// $ cp op/f_kernel.nvvm.mlir nvvm.mlir
+// $ cat op/f_kernel.ptx
+// ...
+// .target sm_103a
+// ...
+// $ fa4-compile --from=tile tile.mlir -o from-tile
+// $ fa4-compile --from=unroll unroll.mlir -o from-unroll --report
+// f_kernel on sm_103a: {{[0-9]+}} bytes of PTX
+// ...
+// $ fa4-compile --from=nvvm nvvm.mlir -o from-nvvm
+// $ fa4-compile nvvm.mlir -o no-from
+// $ diff op/f_kernel.ptx from-tile/f_kernel.ptx
+// $ diff op/f_kernel.ptx from-unroll/f_kernel.ptx
+// $ diff op/f_kernel.ptx from-nvvm/f_kernel.ptx
+// $ diff op/f_kernel.ptx no-from/f_kernel.ptx
+// $ cat from-unroll/f_kernel.json
+// ...
+//     "chip": "sm_103a",
+// ...
+// $ cat from-nvvm/f_kernel.json
+// ...
+//     "chip": "sm_103a",
+// ...
+//
 // The same chip may be given, and makes no difference.
-// RUN: fa4-compile --from=unroll unroll.mlir --chip=sm_103a -o given
-// RUN: diff from-unroll/f_kernel.ptx given/f_kernel.ptx
-// RUN: diff from-unroll/f_kernel.json given/f_kernel.json
-
+//
+// $ fa4-compile --from=unroll unroll.mlir --chip=sm_103a -o given
+// $ diff from-unroll/f_kernel.ptx given/f_kernel.ptx
+// $ diff from-unroll/f_kernel.json given/f_kernel.json
+//
 // Another chip is an error on the kernel, at every level.
-// RUN: not fa4-compile --from=tile tile.mlir --chip=sm_100a -o bad 2>&1 | FileCheck %s --check-prefix=OTHER --implicit-check-not=error:
-// RUN: not fa4-compile --from=unroll unroll.mlir --chip=sm_100a -o bad 2>&1 | FileCheck %s --check-prefix=OTHER --implicit-check-not=error:
-// RUN: not fa4-compile --from=nvvm nvvm.mlir --chip=sm_100a -o bad 2>&1 | FileCheck %s --check-prefix=OTHER --implicit-check-not=error:
-// RUN: not fa4-compile nvvm.mlir --chip=sm_90a -o bad 2>&1 | FileCheck %s --check-prefix=OTHER90 --implicit-check-not=error:
-// OTHER: .mlir:{{[0-9]+}}:{{[0-9]+}}: error: this kernel is for sm_103a, but --chip=sm_100a was given
-// OTHER90: error: this kernel is for sm_103a, but --chip=sm_90a was given
-// RUN: not fa4-opt unroll.mlir "--attn-to-nvvm=from=unroll chip=sm_100a" 2>&1 | FileCheck %s --check-prefix=PIPELINE
-// PIPELINE: attn-to-nvvm: chip is an option for attention ops; kernels of the level 'unroll' say which chip they are for
-
+//
+// $ fa4-compile --from=tile tile.mlir --chip=sm_100a -o bad
+// tile.mlir:{{[0-9]+}}:{{[0-9]+}}: error: this kernel is for sm_103a, but --chip=sm_100a was given
+//   tile.kernel @f_kernel(%arg0: memref<1x256x1x64xbf16> {tile.dims = ["1", "256", "1", "64"], tile.name = "q"}, %arg1: memref<1x256x1x64xbf16> {tile.dims = ["1", "256", "1", "64"], tile.name = "k"}, %arg2: memref<1x256x1x64xbf16> {tile.dims = ["1", "256", "1", "64"], tile.name = "v"}, %arg3: memref<1x256x1x64xbf16> {tile.dims = ["1", "256", "1", "64"], tile.if_empty = 0.000000e+00 : f32, tile.name = "out", tile.output = "once"}) attributes {chip = "sm_103a", grid = [#tile.extent<"256" by 256>, #tile.extent<"1">, #tile.extent<"1">]} {
+//   ^
+// [1]
+// $ fa4-compile --from=unroll unroll.mlir --chip=sm_100a -o bad
+// unroll.mlir:{{[0-9]+}}:{{[0-9]+}}: error: this kernel is for sm_103a, but --chip=sm_100a was given
+//   tile.kernel @f_kernel(%arg0: memref<1x256x1x64xbf16> {tile.dims = ["1", "256", "1", "64"], tile.name = "q"}, %arg1: memref<1x256x1x64xbf16> {tile.dims = ["1", "256", "1", "64"], tile.name = "k"}, %arg2: memref<1x256x1x64xbf16> {tile.dims = ["1", "256", "1", "64"], tile.name = "v"}, %arg3: memref<1x256x1x64xbf16> {tile.dims = ["1", "256", "1", "64"], tile.if_empty = 0.000000e+00 : f32, tile.name = "out", tile.output = "once"}) attributes {chip = "sm_103a", grid = [#tile.extent<"256" by 256>, #tile.extent<"1">, #tile.extent<"1">], order = #tile.order<axis = 0>, schedule = #tile.schedule<static>, smem_bytes = 166200 : i64, tmem_columns = 512 : i64} {
+//   ^
+// [1]
+// $ fa4-compile --from=nvvm nvvm.mlir --chip=sm_100a -o bad
+// nvvm.mlir:{{[0-9]+}}:{{[0-9]+}}: error: this kernel is for sm_103a, but --chip=sm_100a was given
+//   llvm.func @f_kernel(%arg0: !llvm.ptr {llvm.align = 128 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %arg1: !llvm.ptr {llvm.align = 128 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %arg2: !llvm.ptr {llvm.align = 128 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %arg3: !llvm.ptr {llvm.align = 128 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}) attributes {fa4.manifest = {arguments = ["q", "k", "v", "out"], block = [512], dynamic_smem = 166200 : i64, grid = ["min(sm_count, 1)"], params = [{tensormap = {box = [64, 1, 128, 1], byte_strides = ["2 * 64", "2 * 64", "2 * 16384"], dims = ["64", "1", "256", "1"], swizzle = "128B", tensor = "q"}}, {tensormap = {box = [64, 1, 128, 1], byte_strides = ["2 * 64", "2 * 64", "2 * 16384"], dims = ["64", "1", "256", "1"], swizzle = "128B", tensor = "k"}}, {tensormap = {box = [64, 1, 128, 1], byte_strides = ["2 * 64", "2 * 64", "2 * 16384"], dims = ["64", "1", "256", "1"], swizzle = "128B", tensor = "v"}}, {tensormap = {box = [64, 1, 128, 1], byte_strides = ["2 * 64", "2 * 64", "2 * 16384"], dims = ["64", "1", "256", "1"], swizzle = "128B", tensor = "out"}}], requires = [{condition = "sm_count >= 1 && sm_count <= 1073741824", message = "sm_count, the number of SMs, must be from 1 to 1073741824"}], resources = {chip = "sm_103a", entry_registers = 128 : i64, role_registers = {compute0 = 200 : i64, compute1 = 200 : i64, correction = 72 : i64, idle = 40 : i64, load = 40 : i64, mma = 40 : i64, store = 40 : i64}, tmem_columns = 512 : i64}, sizes = [], sm_count = 148 : i64, tensors = {k = {alignment = 16 : i64, dtype = "bf16", role = "in", shape = ["1", "256", "1", "64"]}, out = {alignment = 16 : i64, dtype = "bf16", exclusive = true, role = "out", shape = ["1", "256", "1", "64"]}, q = {alignment = 16 : i64, dtype = "bf16", role = "in", shape = ["1", "256", "1", "64"]}, v = {alignment = 16 : i64, dtype = "bf16", role = "in", shape = ["1", "256", "1", "64"]}}}, nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 512, 1, 1>} {
+//   ^
+// [1]
+// $ fa4-compile nvvm.mlir --chip=sm_90a -o bad
+// nvvm.mlir:5:3: error: this kernel is for sm_103a, but --chip=sm_90a was given
+//   llvm.func @f_kernel(%arg0: !llvm.ptr {llvm.align = 128 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %arg1: !llvm.ptr {llvm.align = 128 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %arg2: !llvm.ptr {llvm.align = 128 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %arg3: !llvm.ptr {llvm.align = 128 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}) attributes {fa4.manifest = {arguments = ["q", "k", "v", "out"], block = [512], dynamic_smem = 166200 : i64, grid = ["min(sm_count, 1)"], params = [{tensormap = {box = [64, 1, 128, 1], byte_strides = ["2 * 64", "2 * 64", "2 * 16384"], dims = ["64", "1", "256", "1"], swizzle = "128B", tensor = "q"}}, {tensormap = {box = [64, 1, 128, 1], byte_strides = ["2 * 64", "2 * 64", "2 * 16384"], dims = ["64", "1", "256", "1"], swizzle = "128B", tensor = "k"}}, {tensormap = {box = [64, 1, 128, 1], byte_strides = ["2 * 64", "2 * 64", "2 * 16384"], dims = ["64", "1", "256", "1"], swizzle = "128B", tensor = "v"}}, {tensormap = {box = [64, 1, 128, 1], byte_strides = ["2 * 64", "2 * 64", "2 * 16384"], dims = ["64", "1", "256", "1"], swizzle = "128B", tensor = "out"}}], requires = [{condition = "sm_count >= 1 && sm_count <= 1073741824", message = "sm_count, the number of SMs, must be from 1 to 1073741824"}], resources = {chip = "sm_103a", entry_registers = 128 : i64, role_registers = {compute0 = 200 : i64, compute1 = 200 : i64, correction = 72 : i64, idle = 40 : i64, load = 40 : i64, mma = 40 : i64, store = 40 : i64}, tmem_columns = 512 : i64}, sizes = [], sm_count = 148 : i64, tensors = {k = {alignment = 16 : i64, dtype = "bf16", role = "in", shape = ["1", "256", "1", "64"]}, out = {alignment = 16 : i64, dtype = "bf16", exclusive = true, role = "out", shape = ["1", "256", "1", "64"]}, q = {alignment = 16 : i64, dtype = "bf16", role = "in", shape = ["1", "256", "1", "64"]}, v = {alignment = 16 : i64, dtype = "bf16", role = "in", shape = ["1", "256", "1", "64"]}}}, nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 512, 1, 1>} {
+//   ^
+// [1]
+// $ fa4-opt unroll.mlir "--attn-to-nvvm=from=unroll chip=sm_100a"
+// <unknown>:0: error: attn-to-nvvm: chip is an option for attention ops; kernels of the level 'unroll' say which chip they are for
+// [1]
+//
 // Kernels of one module that has no name are in a file each, and may be for several chips.
-// RUN: fa4-compile two.mlir -o two
-// RUN: FileCheck %s --check-prefix=FIRST < two/first.ptx
-// RUN: FileCheck %s --check-prefix=SECOND < two/second.ptx
-// FIRST: .target sm_100a
-// SECOND: .target sm_103a
-
+//
+// $ fa4-compile two.mlir -o two
+// $ cat two/first.ptx
+// ...
+// .target sm_100a
+// ...
+// $ cat two/second.ptx
+// ...
+// .target sm_103a
+// ...
+//
 // Those of a module that has a name are in one file, which has one target.
-// RUN: not fa4-compile named.mlir -o bad 2>&1 | FileCheck %s --check-prefix=NAMED --implicit-check-not=error:
-// NAMED: named.mlir:10:3: error: this kernel is for sm_103a, and 'first' is for sm_100a; kernels of a module that has a name are in one PTX file, which is for one chip
+//
+// $ fa4-compile named.mlir -o bad
+// named.mlir:10:3: error: this kernel is for sm_103a, and 'first' is for sm_100a; kernels of a module that has a name are in one PTX file, which is for one chip
+//   tile.kernel @second(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
+//   ^
+// [1]
 
 //--- op.mlir
 func.func @f(%q: tensor<1x256x1x64xbf16>) -> tensor<1x256x1x64xbf16> {

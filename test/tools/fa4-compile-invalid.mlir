@@ -153,17 +153,6 @@
 // [2]
 // $ ls blocked
 // kernel.ptx
-//
-// The two statuses.
-//
-// $ sh -c 'fa4-compile no-kernel.mlir -o out; test $? = 1'
-// ...
-// $ sh -c 'fa4-compile missing.mlir -o out; test $? = 2'
-// ...
-// $ sh -c 'fa4-compile --no-such-option; test $? = 2'
-// ...
-// $ sh -c 'fa4-compile kernel.mlir -o kernel.mlir; test $? = 2'
-// ...
 
 //--- text.mlir
 no module
