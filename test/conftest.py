@@ -27,16 +27,16 @@ import zlib
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / folder) for folder in ("python", "test/support", "bench", "scripts")]
 os.environ.setdefault("FA4_OPT", str(ROOT / "build" / "release" / "bin" / "fa4-opt"))
 # ptxas takes longer than all else: tests that are about it ask for it.
 os.environ.setdefault("FA4_VERIFY_PTX", "0")
-# One thread a process: the tests' matrices are small, the processes many.
+# One thread a process: the tests' matrices are small, the processes many. numpy reads this when it is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 # In pytest's cache: node id -> seconds of the test's last run.
 SECONDS = "fa4/seconds"
