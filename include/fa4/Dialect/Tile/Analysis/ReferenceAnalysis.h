@@ -9,7 +9,9 @@
 #ifndef FA4_DIALECT_TILE_ANALYSIS_REFERENCEANALYSIS_H
 #define FA4_DIALECT_TILE_ANALYSIS_REFERENCEANALYSIS_H
 
+#include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/DenseMap.h"
