@@ -41,6 +41,7 @@ def checkout(tmp_path):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_succeed(page, checkout):
+    """The commands of a page must succeed one after the other, in a new user's shell, and write to build/ only."""
     before = sorted(checkout.iterdir())
     script = ""
     for block in BLOCKS:
@@ -102,6 +103,7 @@ def test_commands_that_are_not_run_exist(block):
 
 
 def test_the_two_commands_of_the_readme():
+    """The first block of README.md must have the demo and the tests, and nothing else."""
     first = next(block for block in BLOCKS if block.page.name == "README.md")
     assert [words[0] for words in commands(first)] == ["./scripts/demo", "./scripts/test"]
 

@@ -18,12 +18,14 @@ OTHERS = [header for header in HEADERS if header not in ALWAYS]
 
 @pytest.mark.parametrize("header", ALWAYS)
 def test_headers_that_register_all_compile_alone(header):
+    """A header that registers everything must compile by itself."""
     compile_alone(header)
 
 
 @pytest.mark.turns(30)
 @pytest.mark.parametrize("header", OTHERS)
 def test_headers_compile_alone(header):
+    """A header must compile by itself."""
     compile_alone(header)
 
 

@@ -27,6 +27,7 @@ GENERATED = fa4docs.FA4_OPT.parents[1] / "docs"
     ids=str,
 )
 def test_ir_is_accepted(block):
+    """fa4-opt must accept the IR of each block of a page, as text and as bytecode."""
     result = subprocess.run(
         [fa4docs.FA4_OPT, "--verify-roundtrip", "-o", "/dev/null"],
         input=block.text,
@@ -39,6 +40,7 @@ def test_ir_is_accepted(block):
 
 @pytest.mark.parametrize("block", [b for b in BLOCKS if b.command], ids=str)
 def test_output_is_what_the_command_prints(block):
+    """A block below a command must have exactly the output of the command."""
     assert block.text == fa4docs.output(block.command), (
         f"{block} is not what `{block.command}` prints; run scripts/update-docs"
     )
@@ -59,6 +61,7 @@ def test_commands_are_recognised():
 
 
 def test_generated_pages_are_complete():
+    """docs/reference must have exactly the pages that the build generates."""
     generated = {page.name for page in GENERATED.glob("*.md")}
     assert generated, f"no pages in {GENERATED}: build the target fa4-doc"
     checked_in = {page.name for page in (ROOT / "docs" / "reference").glob("*.md")}
@@ -69,6 +72,7 @@ def test_generated_pages_are_complete():
     "page", sorted((ROOT / "docs" / "reference").glob("*.md")), ids=lambda p: p.name
 )
 def test_generated_page_is_up_to_date(page):
+    """A page of docs/reference must equal the page that the build generates."""
     fresh = (GENERATED / page.name).read_text()
     assert page.read_text() == fresh, f"{page.name} is stale: run scripts/update-docs"
 
@@ -105,6 +109,7 @@ def targets(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
+    """Each link of a page must lead to a file of the repository and, where it names one, to a heading of that file."""
     for target in targets(page):
         path, _, fragment = target.partition("#")
         file = (page.parent / path).resolve() if path else page
@@ -115,6 +120,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_every_page_is_linked():
+    """Whoever follows links from README.md must come to every page."""
     seen, todo = set(), [ROOT / "README.md"]
     while todo:
         page = todo.pop()
@@ -161,11 +167,14 @@ def long_lines(text, most=120):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if REFERENCE not in page.parents], ids=lambda p: str(p.relative_to(ROOT)))
 def test_prose_is_wrapped(page):
+    """No line of prose of a page may have more than 120 columns."""
     found = long_lines(page.read_text())
     assert not found, f"{page.relative_to(ROOT)}: lines {found[:20]} have more than 120 columns"
 
 
 def test_long_lines_are_found():
+    """A page is given with long lines in paragraphs, lists, tables, blocks and comments: only those that could be
+    broken must be found."""
     long = "word " * 30
     text = f"# Page\n\n{long}\n\n- {long}\n\n| {long} |\n|---|\n| {long} |\n\n```text\n{long}\n```\n\n<!-- {long} -->\n\n{'x' * 200}\n"
     assert long_lines(text) == [3, 5, 15]
@@ -173,6 +182,7 @@ def test_long_lines_are_found():
 
 @pytest.mark.parametrize("name", MOST_LINES)
 def test_page_stays_short(name):
+    """A page that is to be read as a whole must not have more lines than its limit."""
     lines = len((ROOT / name).read_text().splitlines())
     assert lines <= MOST_LINES[name], f"{name} has {lines} lines: move what few readers need to a page of its own"
 

@@ -122,6 +122,7 @@ def test_classes_are_short_enough():
 
 
 def test_files_have_the_licence_header():
+    """Each source file must name the licence within its first 20 lines."""
     bare = [
         name(path)
         for path in SOURCES
@@ -131,6 +132,7 @@ def test_files_have_the_licence_header():
 
 
 def test_headers_have_guards():
+    """Each header must have an include guard that is named after its path."""
     for path in SOURCES:
         if path.suffix != ".h":
             continue
@@ -186,12 +188,14 @@ RECORDS = documented()
 
 
 def test_definitions_are_found():
+    """The tests below must find definitions of each kind in the .td files."""
     kinds = {kind for kind, _ in RECORDS}
     assert {"Dialect", "Op", "AttrDef", "PassBase"} <= kinds
 
 
 @pytest.mark.parametrize("kind, key", sorted(RECORDS), ids=lambda x: x)
 def test_definition_is_documented(kind, key):
+    """A definition of a .td file must have a summary, a description and an example, and a pass IR before and after it."""
     record = RECORDS[kind, key]
     description = record.get("description") or ""
     assert (record.get("summary") or "").strip(), f"{key} has no summary"
@@ -206,6 +210,7 @@ def test_definition_is_documented(kind, key):
 
 
 def test_operations_are_on_one_page():
+    """Each operation must have a heading on exactly one page of docs/reference."""
     pages = [page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md")]
     for (kind, key), record in RECORDS.items():
         if kind == "Op":

@@ -103,6 +103,8 @@ def module():
 
 
 def test_tensors_and_numbers(module, rng):
+    """A function is given two tensors and a number, and tensors without rows: it must return the sum and the number of
+    rows."""
     a, b = rng.standard_normal((2, 5, 4)).astype(np.float32)
     r, rows = module["scaled_sum"](a, b, 0.5)
     np.testing.assert_allclose(r, a + 0.5 * b, rtol=1e-6)
@@ -112,12 +114,14 @@ def test_tensors_and_numbers(module, rng):
 
 
 def test_tensor_arguments_need_no_layout(module, rng):
+    """The arrays are transposed, strided or reversed: the results must be those of contiguous copies."""
     a, b = (x.T for x in rng.standard_normal((2, 4, 6)).astype(np.float32))
     r, _ = module["scaled_sum"](a[::2], b[::-2], 2.0)
     np.testing.assert_allclose(r, a[::2] + 2 * b[::-2], rtol=1e-6)
 
 
 def test_tensor_arguments_are_values(module):
+    """A function overwrites its tensor: the caller's array, which is read-only, must not change."""
     a = np.zeros(3, np.float32)
     a.flags.writeable = False
     assert module["overwrite"](a).tolist() == [0, 2, 0]
@@ -125,6 +129,7 @@ def test_tensor_arguments_are_values(module):
 
 
 def test_results_are_the_callers(module):
+    """The caller writes to a result: neither the argument, another result nor a constant of the module may change."""
     a = np.array([1, 2], np.int32)
     first, second = module["twice"](a)
     first[:] = 7
@@ -137,6 +142,7 @@ def test_results_are_the_callers(module):
 
 
 def test_numbers(module):
+    """A function is given numbers of Python and of numpy: it must return a Python number."""
     assert module["sum_of_numbers"](0.5, -3, 0.25) == -2.25
     assert module["sum_of_numbers"](np.float32(0.5), np.int32(1), 1) == 2.5
     assert module["is_less"](1, 2) is True
@@ -144,11 +150,13 @@ def test_numbers(module):
 
 
 def test_no_dimensions(module):
+    """Arrays without dimensions are given: the results must have none, either."""
     r, y = module["no_dimensions"](np.array(2.5, np.float32), np.array(True))
     assert r.shape == () and r == 2.5 and y == 1
 
 
 def test_memrefs_are_the_callers_memory(module):
+    """A function fills a memref, which may be strided: the caller's array must have the values, and nothing beside it."""
     m = np.zeros((3, 2), np.float32)
     assert module["fill"](m, 4.0) is None
     assert (m == 4).all()
@@ -159,6 +167,8 @@ def test_memrefs_are_the_callers_memory(module):
 
 @pytest.mark.parametrize("element", NARROW)
 def test_narrow_types(module, element, rng):
+    """Every value of a type of 8 or 16 bits is widened, and numbers between two values are narrowed: each result must
+    be the one that ml_dtypes has."""
     dtype = NARROW[element]
     if np.dtype(dtype).itemsize == 1:
         every = np.arange(256, dtype=np.uint8).view(dtype)
@@ -179,6 +189,8 @@ def test_narrow_types(module, element, rng):
 
 
 def test_no_leak(module):
+    """Functions are called many times: all memory of their results must be freed with them, and a call that keeps some
+    must be noticed."""
     a = np.zeros((5, 4), np.float32)
     assert not leaks(lambda: module["scaled_sum"](a, a, 1.0))
     assert not leaks(lambda: module["overwrite"](a[0, :3]))
@@ -214,11 +226,14 @@ def test_no_leak(module):
      "scaled_sum: argument 2 must be a number, got ndarray"),
 ])  # fmt: skip
 def test_wrong_arguments(module, values, message):
+    """A call with too few arguments, or with one of another type or shape, must raise a TypeError that names the
+    function and the argument."""
     with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
         module["scaled_sum"](*values)
 
 
 def test_wrong_memrefs(module):
+    """A strided array for a contiguous memref, and a read-only array for any memref, must be refused."""
     m = np.zeros((3, 4), np.float32)
     with pytest.raises(TypeError, match="fill: argument 0 is a contiguous memref, but"):
         module["fill"](m[:, ::2], 1.0)
@@ -229,23 +244,27 @@ def test_wrong_memrefs(module):
 
 
 def test_unknown_function(module):
+    """A name that the module does not have must raise a KeyError that lists the public functions."""
     with pytest.raises(KeyError, match="no function nope in the module .*: scaled_sum"):
         module["nope"]
     assert "unseen" not in module.functions
 
 
 def test_not_mlir():
+    """Text that is no MLIR must raise a CompileError with the place of the error."""
     with pytest.raises(cpu.CompileError, match=r"fa4-opt: <stdin>:1:1: error: .*\n"):
         cpu.compile("nonsense")
 
 
 def test_no_such_file(tmp_path):
+    """The path of no file must raise a CompileError that names the file."""
     path = tmp_path / "absent.mlir"
     with pytest.raises(cpu.CompileError, match="absent.mlir'?: No such file"):
         cpu.compile(path)
 
 
 def test_error_in_file_names_the_file(tmp_path):
+    """A file has an error: the CompileError must name the file, the line and the column."""
     path = tmp_path / "bad.mlir"
     path.write_text("func.func @f() {\n  attn.nothing\n}\n")
     with pytest.raises(cpu.CompileError, match=r"bad.mlir:2:3: error: .*attn.nothing"):
@@ -259,6 +278,8 @@ def test_not_lowered():
 
 
 def test_types_that_cannot_be_passed():
+    """A function has an argument of a type that Python cannot pass: compilation must refuse the function and name the
+    type."""
     for type in ("tensor<4xi4>", "f16", "vector<4xf32>", "tensor<*xf32>"):
         text = f"func.func @f(%a: {type}) {{ return }}"
         message = f"function f: type {type} cannot be passed from Python"
@@ -267,6 +288,7 @@ def test_types_that_cannot_be_passed():
 
 
 def test_undefined_symbol():
+    """A function calls one that nobody defines: the CompileError must have the linker's message."""
     text = """
     func.func private @missing(f32) -> f32
     func.func @f(%a: f32) -> f32 {
@@ -280,6 +302,8 @@ def test_undefined_symbol():
 
 
 def test_missing_tools(monkeypatch, tmp_path):
+    """A tool is in none of its places: the error must name the tool and the place that the caller or the environment
+    has given."""
     fa4_opt = os.environ["FA4_OPT"]
     with pytest.raises(cpu.ToolNotFoundError, match="fa4-opt not found at /no/where"):
         cpu.Tools.find(fa4_opt="/no/where")
@@ -302,6 +326,7 @@ def test_missing_tools(monkeypatch, tmp_path):
 
 
 def test_tools_in_path(monkeypatch, tmp_path):
+    """All tools are in PATH only: they must be found there."""
     found = cpu.Tools.find()
     for name in ("fa4-opt", "mlir-translate", "clang"):
         (tmp_path / name).symlink_to(getattr(found, name.replace("-", "_")))

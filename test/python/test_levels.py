@@ -82,6 +82,7 @@ def in_docs():
 
 
 def test_matrix_is_that_of_the_docs():
+    """The support matrix of the docs must have the rows that are tested here, some with a kernel and some without."""
     matrix, ops = support()
     assert list(matrix) == in_docs()
     assert {name for name, _ in matrix} == set(ops)
@@ -146,6 +147,7 @@ def folder(tmp_path_factory):
 
 
 def test_levels():
+    """fa4-compile must list the levels from tile to nvvm."""
     assert len(gpu.levels()) >= 11
     assert gpu.levels()[0] == "tile" and gpu.levels()[-1] == "nvvm"
 
@@ -153,6 +155,7 @@ def test_levels():
 @pytest.mark.parametrize("chip", ["sm_100a", "sm_103a"])
 @pytest.mark.parametrize("op", OPS)
 def test_same_input_same_bytes(op, chip, folder, tmp_path):
+    """An op is compiled twice: all files of all levels must have the same bytes."""
     first = artefacts(op, folder, chip)
     assert len(first) == len(gpu.levels()) + 3
     again = artefacts.__wrapped__(op, tmp_path, chip)
@@ -162,6 +165,7 @@ def test_same_input_same_bytes(op, chip, folder, tmp_path):
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.xdist_group("levels")
 def test_every_level_goes_on_to_the_same_ptx(op, folder):
+    """A compilation goes on from each level's file: it must end in the PTX of the whole compilation."""
     files = artefacts(op, folder)
     ptx = find(files, ".ptx")
     for level in gpu.levels():
@@ -200,6 +204,8 @@ def test_levels_are_passes(op, folder):
 
 
 def test_past_a_level(folder):
+    """A file of a later level is given for an earlier one, or without its level: fa4-compile must refuse it and say
+    why."""
     text = find(artefacts("causal_gqa", folder), ".schedule.mlir")
     command = [gpu.find_tool("fa4-compile"), "-", "-o", "-"]
     done = run(*command, "--from=schedule", "--emit=tile", input=text)

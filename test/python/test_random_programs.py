@@ -20,6 +20,7 @@ needs_tools = pytest.mark.skipif(
 @needs_tools
 @pytest.mark.parametrize("number", range(16))
 def test_program(number, tmp_path):
+    """A random program is compiled and simulated with all checks: its numbers must be those of the reference."""
     result = random_programs.run_number(11, number, tmp_path, ptxas=False)
     assert not result.error
 
@@ -29,6 +30,7 @@ def test_program(number, tmp_path):
 @pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
 @pytest.mark.parametrize("number", range(8))
 def test_program_on_pairs(number, gradient, tmp_path):
+    """A random program for pairs of CTAs must be right, forward or gradient, or be refused for a reason that is known."""
     result = random_programs.run_number(12, number, tmp_path, ptxas=False, gradient=gradient, pairs=True)
     assert not result.error
 
@@ -36,11 +38,13 @@ def test_program_on_pairs(number, gradient, tmp_path):
 @needs_tools
 @pytest.mark.parametrize("flaw", flaws.FLAWS)
 def test_flaw(flaw):
+    """A program has one flaw: the compiler must refuse it with the sentence for that flaw."""
     flaws.check_flaw(Program(sizes=Sizes(2, 40, 50, 2, 2)), flaw)
 
 
 @needs_tools
 def test_what_is_accepted_is_no_flaw():
+    """A program without a flaw is taken for one with a flaw: the check must fail, because the compiler accepts it."""
     with pytest.raises(flaws.Flawed, match="accepted"):
         flaws.refuse(Program().mlir(), "sm_100a")
 
@@ -63,6 +67,7 @@ def test_refusal(why):
 
 @needs_tools
 def test_another_reason_is_a_flaw(monkeypatch):
+    """A program is refused for another reason than the known one, or not at all: the check must fail."""
     first, second, *_ = flaws.REFUSALS
     with pytest.raises(flaws.Flawed, match="not refused for this reason"):
         flaws.check_flaw(REFUSED[first], second)

@@ -137,6 +137,7 @@ CASES = {
 @pytest.mark.parametrize("layout", reference.LAYOUTS)
 @pytest.mark.parametrize("case", CASES)
 def test_against_loops(layout, case, rng):
+    """The reference must give what loops over scalars give, for each layout and form."""
     form = CASES[case] | {"layout": layout}
     sizes = {"sq": 4, "sk": 5}
     if "t" in layout:
@@ -151,6 +152,7 @@ def test_against_loops(layout, case, rng):
 
 @pytest.mark.parametrize("layout", ["bshd", "htd"])
 def test_against_loops_seqlens_k(layout, rng):
+    """The reference must give what loops over scalars give where each sequence has a number of keys of its own."""
     form = {"layout": layout, "mask": Mask.causal("bottom_right"), "seqlens_k": (0, 3)}
     if layout == "htd":
         form |= {"cu_seqlens_q": (0, 1, 4), "cu_seqlens_k": (0, 1, 5)}
@@ -162,6 +164,7 @@ def test_against_loops_seqlens_k(layout, rng):
 
 
 def test_against_loops_score_mod(rng):
+    """The reference must give what loops over scalars give for a score_mod that reads a captured number."""
     q, k, v = draw(rng, "bhsd")
     form = {"layout": "bhsd", "captures": (1.3,)}
     actual = reference.sdpa(q, k, v, score_mod=cap_with_bias(np.tanh), **form)
@@ -171,6 +174,7 @@ def test_against_loops_score_mod(rng):
 
 
 def test_large_scores_do_not_overflow():
+    """Scores are 1000: out and lse must be finite and exact."""
     q = np.full((1, 1, 1, 1), 1000.0)
     k = np.array([1.0, -1.0, 1.0]).reshape(1, 3, 1, 1)
     v = np.array([1.0, 5.0, 2.0]).reshape(1, 3, 1, 1)
@@ -231,6 +235,7 @@ def test_score_derivative_by_differences(rng):
 
 
 def test_hidden_by_score_mod_moves_no_gradient(rng):
+    """A score_mod hides a key by -inf: all gradients must be finite, and those of the key zero."""
     q, k, v = draw(rng, "bshd")
     form = {"layout": "bshd"}
     form["score_mod"] = lambda s, b, h, i, j: np.where(j == 1, -np.inf, s)
@@ -245,6 +250,7 @@ def test_hidden_by_score_mod_moves_no_gradient(rng):
 
 
 def test_same_dtype_rounds_probabilities_and_result():
+    """The same-dtype reference must round the probabilities to bf16, and the result only if its type is bf16."""
     one = np.ones((1, 1, 1, 1), bfloat16)
     k = np.array([0.0, -1.0], bfloat16).reshape(1, 2, 1, 1)
     v = np.array([0.0, 1.0], bfloat16).reshape(1, 2, 1, 1)
@@ -271,6 +277,7 @@ def test_same_dtype_gradients_are_scaled_behind_products():
 
 @pytest.mark.parametrize("dtype, digits", [(bfloat16, 1e-2), (np.float32, 1e-5)])
 def test_same_dtype_gradients_are_near(dtype, digits, rng):
+    """The same-dtype gradients must differ from the exact ones, by no more than the type's digits allow."""
     x = [a.astype(dtype) for a in draw(rng, "bshd", d=16)]
     form = {"layout": "bshd", "mask": Mask.causal("top_left"), "sinks": np.zeros(4)}
     dout = rng.standard_normal((2, 4, 4, 2)).astype(dtype)
@@ -286,12 +293,15 @@ def test_same_dtype_gradients_are_near(dtype, digits, rng):
 
 
 def test_check_returns_errors():
+    """An array within its bounds is given: the check must return its error, that of the same-dtype reference and the
+    allowed one."""
     ref = np.array([1.0, 2.0, -np.inf])
     errors = check(ref + [0, 0.01, 0], ref, ref + [0.02, 0, 0], floor=0.0)
     np.testing.assert_allclose(errors, (0.01, 0.02, 0.04))
 
 
 def test_check_says_where_and_how_much():
+    """Two elements are off: the message must name the worst one, its values and the allowed error."""
     ref = np.zeros((2, 3))
     out = ref.copy()
     out[1, 2], out[0, 1] = 0.5, -0.1
@@ -306,11 +316,14 @@ def test_check_says_where_and_how_much():
 @pytest.mark.parametrize("value, expected", [(np.nan, 0), (np.inf, 0), (0, -np.inf),
                                              (np.inf, -np.inf)])  # fmt: skip
 def test_check_of_what_is_not_finite(value, expected):
+    """A finite number stands where an infinity is expected, or the other way round: the check must fail."""
     with pytest.raises(AssertionError, match=r"worst is \[1\]: got .* off by inf"):
         check(np.array([0, value]), np.array([0.0, expected]), np.array([0, expected]))
 
 
 def test_check_of_shapes_and_references():
+    """Shapes differ, or a reference is not finite: the check must fail and say which; arrays without elements must
+    pass."""
     ref = np.zeros((2, 3))
     with pytest.raises(AssertionError, match=r"got shape \(3, 2\), expected \(2, 3\)"):
         check(ref.T, ref, ref)
@@ -325,6 +338,7 @@ def test_check_of_shapes_and_references():
 
 @pytest.mark.parametrize("dtype", [np.float16, bfloat16, float8_e4m3fn, np.float32])
 def test_check_rounded_is_one_rounding(dtype, rng):
+    """Numbers rounded once must pass, and numbers that are a quarter too large must fail."""
     ref = rng.standard_normal(1000) * np.exp(rng.uniform(-12, 1, 1000))
     check_rounded(ref.astype(dtype), ref, 0.0)
     # Further off than half of the coarsest type's spacing, after rounding too.
@@ -333,6 +347,7 @@ def test_check_rounded_is_one_rounding(dtype, rng):
 
 
 def test_bad_forms():
+    """Arguments that make no form of attention must raise a ValueError that names the argument."""
     q = np.zeros((1, 2, 3, 4))
     with pytest.raises(ValueError, match="unknown layout 'bsdh'"):
         reference.sdpa(q, q, q, layout="bsdh")

@@ -67,6 +67,8 @@ def settings(tmp_path):
 
 
 def test_contents(wheel):
+    """The wheel must have all modules of python/fa4, the types, the libraries and the simulator, and a name for any
+    Python 3."""
     names = [name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("fa4/")]
     modules = {str(path.relative_to(ROOT / "python")) for path in (ROOT / "python" / "fa4").rglob("*.py")}
     assert {name for name in names if name.endswith(".py")} == modules
@@ -75,6 +77,7 @@ def test_contents(wheel):
 
 
 def test_library_needs_no_llvm_and_exports_the_c_api_only(environment):
+    """The wheel's libfa4.so must need no library beyond those of every Linux, and export only functions of the C API."""
     (library,) = environment.parents[1].glob("lib/python3*/site-packages/fa4/lib/libfa4.so")
     needed = re.findall(r"NEEDED.*\[(.*?)\]", run("readelf", "-d", library))
     assert set(needed) <= {"libc.so.6", "libm.so.6", "libz.so.1", "libzstd.so.1", "ld-linux-x86-64.so.2"}
@@ -94,6 +97,7 @@ def test_block_of_the_readme(environment, tmp_path):
 
 
 def test_commands(environment, tmp_path):
+    """`python -m fa4` must say the version and show the cache where only the wheel is installed."""
     env = settings(tmp_path)
     assert "LLVM 22" in run(environment, "-m", "fa4", "version", cwd=tmp_path, env=env)
     assert "0 entries" in run(environment, "-m", "fa4", "cache", cwd=tmp_path, env=env)

@@ -30,6 +30,7 @@ def report(logs, name, *cases):
 
 
 def test_skipped_means_missing(tmp_path):
+    """A test is left out by choice and one for want of ptxas: only the second must count as skipped, with its reason."""
     report(
         tmp_path,
         "lit",
@@ -44,6 +45,7 @@ def test_skipped_means_missing(tmp_path):
 
 
 def test_failures_decide(tmp_path):
+    """One runner has a failed test, and another ended without a report: both must count as failed, with what they said."""
     report(tmp_path, "lit", "", "<failure>why</failure>")
     (tmp_path / "unit.log").write_text("no such file")
     status, output = summarize(tmp_path, "lit=1", "unit=2", "format=0")
@@ -68,6 +70,7 @@ def collected(*arguments, every=False, **environment):
 
 
 def test_tests_that_are_run_by_choice_are_deselected():
+    """Tests with the mark `many` must be deselected, and with FA4_MANY selected."""
     module = "test/python/test_kernel_forms.py"
     assert re.search(r"\(\d+ deselected\)", collected(module))
     assert "deselected" not in collected(module, FA4_MANY="1")
@@ -126,6 +129,7 @@ def test_groups_that_took_longest_come_first(tmp_path):
 
 
 def test_skips_name_what_is_missing():
+    """Each skip of a Python test must give a reason that begins with `needs`."""
     reasons = []
     for path in (ROOT / "test").rglob("*.py"):
         if path != Path(__file__):
