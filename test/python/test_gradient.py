@@ -147,6 +147,7 @@ CASES = {
 @pytest.mark.turns(5)
 @pytest.mark.parametrize("name", CASES)
 def test_gradient(name, tmp_path):
+    """The kernels of a form are simulated with all checks: dq, dk, dv and the other results must be right."""
     CASES[name].run(tmp_path / "kernels", seeds=(0, 1))
 
 
@@ -156,6 +157,7 @@ def test_gradient(name, tmp_path):
 @pytest.mark.parametrize("mask", [None, Mask.causal(BR), Mask(TL, 100, 0), Mask(BR, 64, None)], ids=str)
 @pytest.mark.parametrize("head_dim", [32, 64, 96, 128])
 def test_no_local_memory(head_dim, mask, heads, tmp_path):
+    """ptxas must need no local memory for a gradient's kernels."""
     form = Gradient(head_dim=head_dim, mask=mask, sizes=Sizes(hkv=2, group=2), static=heads)
     check_no_local_memory(form, tmp_path)
 
@@ -173,6 +175,7 @@ def test_no_local_memory_of_one_block(dims, tmp_path):
 @pytest.mark.parametrize("mask", [None, Mask.causal(BR), Mask(TL, 100, 0)], ids=str)
 @pytest.mark.parametrize("dims", head_dims.GRADIENTS, ids=str)
 def test_no_local_memory_of_wide_heads(dims, mask, tmp_path):
+    """ptxas must need no local memory for a gradient's kernels with head dims above 128."""
     check_no_local_memory(Gradient(head_dim=dims[0], head_dim_v=dims[1], mask=mask, static=frozenset()), tmp_path)
 
 
@@ -192,6 +195,7 @@ def check_no_local_memory(form, folder):
 
 @pytest.mark.parametrize("schedule", ["grid", "lpt"])
 def test_schedules(schedule, tmp_path):
+    """A gradient whose work tiles have a given order must be right."""
     mask = Mask.causal(BR)
     Gradient(mask=mask, sizes=Sizes(1, 260, 260, 2, 2), options=(f"--schedule={schedule}",)).run(tmp_path)
 
@@ -227,6 +231,7 @@ def test_manifest(tmp_path):
 
 
 def test_one_kernel_is_no_sequence(tmp_path):
+    """Forward attention is one kernel: there must be no manifest of several launches."""
     with pytest.raises(CompileError, match="no manifest of several launches"):
         gpu.compile_launches(gpu.Op(head_dim=64).mlir(), tmp_path)
 
@@ -234,6 +239,7 @@ def test_one_kernel_is_no_sequence(tmp_path):
 @pytest.mark.turns(2)
 @pytest.mark.parametrize("number", range(8))
 def test_random_gradient(number, tmp_path):
+    """A gradient of a random form is compiled and simulated with all checks: it must be right."""
     result = random_programs.run_number(11, number, tmp_path, ptxas=False, gradient=True)
     assert not result.error
 
@@ -297,6 +303,7 @@ def test_wide_of_the_grid():
 @pytest.mark.turns(30)
 @pytest.mark.parametrize("case", gradient_grid.quick_cases(), ids=str)
 def test_case_of_the_grid(case, tmp_path):
+    """A case of the gradient's quick grid must be right."""
     gradient_grid.run_case(case, case.op.compile(tmp_path))
 
 
@@ -362,6 +369,8 @@ def test_deterministic(name, tmp_path):
 
 
 def test_order_depends_on_timing_without_turns(tmp_path):
+    """Work tiles add to dq in any order: some run must have other bits of dq, and none may have other bits of dk and
+    dv."""
     form = dataclasses.replace(IN_TURN["full"], deterministic=False)
     launches = gpu.compile_launches(form.mlir(), tmp_path)
     given = form.draw(np.random.default_rng(0))
@@ -439,6 +448,8 @@ def test_launches_wait_for_earlier_ones(kernel, tmp_path):
 
 
 def test_order_of_clc_is_not_known(tmp_path):
+    """A deterministic gradient is asked for with the schedule clc: the compiler must refuse it, because nobody knows
+    the order of its work tiles."""
     form = dataclasses.replace(IN_TURN["causal"], options=("--schedule=clc",))
     with pytest.raises(CompileError, match="hands out work tiles in an order that is not known"):
         gpu.compile_launches(form.mlir(), tmp_path, options=form.options)

@@ -71,19 +71,23 @@ def check_gradient(name, mask, rng, options=""):
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("name", MODS)
 def test_forward(name, mask, rng):
+    """A score is NaN or infinite where the mask hides it: out and LSE must be finite and as without it."""
     check_forward(name, mask, rng)
 
 
 @pytest.mark.parametrize("mask, name", [("attribute", "division"), ("window", "sqrt"), ("mask_mod", "sqrt"), ("score_mod", "division")])
 def test_gradient(name, mask, rng):
+    """A score is NaN or infinite where the mask hides it: the gradients must be finite and as without it."""
     check_gradient(name, mask, rng)
 
 
 @pytest.mark.parametrize("schedule", ["grid", "static", "lpt", "clc"])
 def test_schedules(schedule, rng):
+    """Hidden scores that are NaN must leave out and LSE alone under each schedule."""
     check_forward("sqrt", "mask_mod", rng, f"schedule={schedule}")
 
 
 @pytest.mark.parametrize("schedule", ["grid", "lpt"])
 def test_schedules_of_gradients(schedule, rng):
+    """Hidden scores that are NaN must leave the gradients alone under each schedule."""
     check_gradient("sqrt", "attribute", rng, f"schedule={schedule}")

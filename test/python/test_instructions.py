@@ -31,6 +31,7 @@ def wrong(group, **options):
 @needs_simulator
 @pytest.mark.parametrize("types", map("-".join, wgmma.TYPES))
 def test_wgmma(types):
+    """Products of wgmma of these types must leave in memory what the manual says."""
     group = [c for c in cross_section() if c.name.startswith(f"wgmma-{types}-")]
     assert len(group) >= 7
     assert wrong(group, seeds="0:0") == {}
@@ -46,6 +47,7 @@ def test_wgmma_at_other_times():
 
 @needs_simulator
 def test_other_instructions():
+    """The instructions of the other families must leave in memory what the manual says, whenever they are performed."""
     group = [*matrix.cases(), *cluster.cases()]
     assert wrong(group, seeds="0:9") == {}
     assert wrong(group, policy="priority", seeds="1:3") == {}
@@ -62,6 +64,7 @@ def test_wrong_contents_are_noticed():
 
 
 def test_all_shapes_are_there():
+    """The full set of products must have each shape that the manual lists for a type."""
     shapes = {(p.d, p.a, p.b, p.n) for p in wgmma.products(everything=True)}
     assert sum(p[1:3] == ("bf16", "bf16") for p in shapes) == 32
     assert sum(p[1:3] == ("s8", "u8") for p in shapes) == 18
@@ -79,6 +82,7 @@ def test_the_assembler_takes_them(tmp_path):
 
 
 def test_differences_are_sentences():
+    """Contents that are wrong must be a sentence with the number of wrong words and the first of them."""
     c = case.Case("x", "", [case.Buffer("a", case.pack([1, 2])), case.Buffer("b", case.pack([3]), case.pack([4]))])
     assert c.differences([case.pack([1, 2]), case.pack([4])]) == []
     assert c.differences([case.pack([1, 5]), case.pack([4])]) == ["a: 1 of 2 words are wrong; word 1 is 0x5, expected 0x2"]

@@ -32,6 +32,8 @@ SPILL = {"mask-blocks", "score-a capture", "score-constant", "score-of the key o
 @pytest.mark.turns(6)
 @pytest.mark.parametrize("name", CASES)
 def test_form(name, tmp_path):
+    """A form that the support matrix says yes to is compiled and simulated with all checks: it must be right and, where
+    ptxas is asked, not spill."""
     program = Program(**(DEFAULT | CASES[name]))
     # ptxas takes longer than all else.
     chosen = MANY or list(CASES).index(name) % 4 == 0
@@ -47,6 +49,7 @@ SIZES = [Sizes(2, 1, 1, 2, 2), Sizes(1, 129, 257), Sizes(1, 257, 129), Sizes(1, 
 @pytest.mark.parametrize("dtype", gpu.DTYPES)
 @pytest.mark.parametrize("name", CASES)
 def test_form_and_size(name, dtype, sizes, tmp_path):
+    """A form of another type and size must be right."""
     program = replace(Program(**(DEFAULT | CASES[name])), dtype=dtype, sizes=sizes)
     run(program, tmp_path / "kernel", seeds=(0, 4))
 
@@ -69,6 +72,7 @@ def test_other_meaning_fails(changes, tmp_path, monkeypatch):
 
 
 def test_a_capture_is_passed(tmp_path):
+    """The reference gets another number than the kernel: the comparison must fail."""
     form = dict(score=("arith.mulf", S, capture(0, "f32")))
     right = Program(**DEFAULT, **form, captures=(("f32", 0.5),))
     run(right, tmp_path / "kernel")

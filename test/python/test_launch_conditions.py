@@ -72,6 +72,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("name, change, sentence", REFUSED, ids=lambda x: str(x) if isinstance(x, dict) else "")
 def test_refused(kernels, name, change, sentence):
+    """A call has a size or stride that the kernel cannot take: fa4-sim must refuse it with one sentence."""
     sizes = SIZES | (STRIDES if name == "strided" else {}) | change
     done = call(kernels[name], sizes)
     assert done.returncode == 2
@@ -81,6 +82,7 @@ def test_refused(kernels, name, change, sentence):
 
 @pytest.mark.parametrize("name", ["plain", "strided"])
 def test_good_calls_run(kernels, name):
+    """A call that meets all conditions must run."""
     done = call(kernels[name], SIZES | (STRIDES if name == "strided" else {}))
     assert done.returncode == 0, done.stderr
 
@@ -107,6 +109,7 @@ def test_nothing_is_launched_on_sizes_of_0(kernels, name, change, check, tmp_pat
 
 
 def test_nothing_is_compared_with_nothing(kernels):
+    """Two calls of size 0 are compared by time: fa4-sim must say that nothing is launched."""
     manifest, sizes = kernels["plain"].manifest, (f"{n}={v}" for n, v in (SIZES | {"Sk": 0}).items())
     done = subprocess.run([gpu.find_tool("fa4-sim"), manifest, "--time", "--compare", manifest, "--random", *sizes], capture_output=True, text=True)
     assert done.returncode == 2 and f"--compare: nothing of {manifest} is launched, as a size is 0" in done.stderr
@@ -129,6 +132,7 @@ def test_what_is_between_the_elements_stays(kernels, tmp_path):
 
 
 def test_what_is_wrong_in_empty_is_said(kernels, tmp_path):
+    """A manifest has a fault in what it says of empty calls: fa4-sim must name the fault and its place."""
     manifest = json.loads(kernels["plain"].manifest.read_text())
     assert manifest["empty"]["fills"] == [{"tensor": "out", "value": 0}, {"tensor": "lse", "value": "-inf"}]
     for change, sentence in (
@@ -209,6 +213,7 @@ def test_outputs_have_memory_of_their_own(kernels, tmp_path, addresses, names):
 
 
 def test_neighbours_and_overlapping_inputs_run(kernels, tmp_path):
+    """Tensors lie side by side, and k and v at one place: the call must run."""
     done = at(kernels["plain"], tmp_path, dict(q=0, out=32768, lse=65536, k=16384, v=16384))
     assert done.returncode == 0, done.stderr
 

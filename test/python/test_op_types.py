@@ -215,6 +215,8 @@ def verdicts(chunks):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.op)
 def test_tile(case):
+    """Every combination of types is tried for an operation of the tile dialect: the verifier must accept exactly those
+    that its table lists."""
     rows = tables(case.op)
     rows = {name: rows[name] for name in case.good}
     tried = [t for t in candidates(case, rows) if is_expressible(case, t)]
@@ -320,6 +322,7 @@ def test_values_of_channels(op):
 
 
 def test_scalars_of_tensors():
+    """tile.load_scalar must take exactly the ranks and element types of its table."""
     assert tables("tile.load_scalar") == {
         "source": ("rank 1 or more", "f32, bf16, f16, i32, i64"), "result": ("scalar", "that of `source`"),
     }  # fmt: skip
@@ -340,6 +343,7 @@ def test_scalars_of_tensors():
 
 
 def test_rows_of_tensors():
+    """tile.load_rows must take exactly the ranks and element types of its table."""
     assert tables("tile.load_rows") == {
         "source": ("rank 1 or more", "f32, bf16, f16, i32, i64"), "tile": ("`M`", "that of `source`"),
     }  # fmt: skip
@@ -385,6 +389,7 @@ def test_parts_of_lanes(op):
 
 
 def test_launch():
+    """tile.launch must take exactly arguments of the kernel's own types."""
     rows = tables("tile.launch")
     assert rows["inputs"] == rows["inits"] == ("that of the kernel's argument",) * 2
     assert rows["scalars"] == ("scalar", "f32, i32, index")
@@ -426,6 +431,7 @@ def backward(q="bf16", out="bf16", dout=None, lse="f32", dlse="f32", dq="bf16", 
 
 
 def test_sdpa_backward():
+    """attn.sdpa_backward must take exactly the element types of its table."""
     rows = tables("attn.sdpa_backward")
     assert rows["out"][1] == rows["dout"][1] == "f16, bf16, f32 or q's; of one type"
     assert rows["lse"][1] == rows["dlse"][1] == "f32"

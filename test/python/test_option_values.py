@@ -124,6 +124,7 @@ LLVM_TOOLS = {
 
 @pytest.mark.parametrize("tool", LLVM_TOOLS)
 def test_options_of_tools(files, tool):
+    """Each option of a tool must refuse an empty value and what is no value of its kind."""
     title, arguments = LLVM_TOOLS[tool]
     options = section(help_of(tool), title)
     assert len(options) > 8
@@ -141,6 +142,7 @@ def test_options_of_tools(files, tool):
 
 
 def test_options_of_the_simulator(files):
+    """Each option of fa4-sim must refuse an empty value and what is no value of its kind."""
     options = re.findall(r"^  --([\w-]+) (\S+\b|\S+\]) ", help_of("fa4-sim"), re.M)
     options = [(name, kind) for name, kind in options if kind in REFUSED]
     assert len(options) == 12, options
@@ -155,6 +157,7 @@ def test_options_of_the_simulator(files):
 
 @pytest.mark.parametrize("value", ["", "1x", " 3", "0x", "nan", "inf", "1e999", "-1", "9" * 30, "2.5", "1,", "N"])
 def test_sizes(tmp_path_factory, value):
+    """fa4-sim is given a size that is no number of elements: it must refuse the size with one line that names it."""
     folder = tmp_path_factory.getbasetemp() / "sizes"
     if not folder.exists():
         gpu.compile(gpu.Op(head_dim=64).mlir(), folder)
@@ -166,5 +169,6 @@ def test_sizes(tmp_path_factory, value):
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_empty_arguments(files, tool):
+    """A tool is given an empty argument, or an unknown option with an empty value: it must refuse it."""
     check_refused(run(tool, "", cwd=files), f"{tool}: error: argument 1 is empty")
     check_refused(run(tool, "--no-such-option=", cwd=files), "the option '--no-such-option' has an empty value")

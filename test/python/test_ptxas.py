@@ -42,6 +42,7 @@ def ops_and_chips():
 
 
 def test_chips_take_turns():
+    """Each op must be assembled for one of the chips, and each chip must have each value of each parameter."""
     chosen = [(op, chip) for op, chip, is_turn in ops_and_chips() if is_turn]
     assert {op for op, _ in chosen} == set(grid.operations(grid.full_cases()))
     for name in ("head_dim", "mask", "dtype", "layout", "schedule"):
@@ -58,6 +59,7 @@ def test_chips_take_turns():
     for op, chip, is_turn in ops_and_chips()
 ])  # fmt: skip
 def test_no_local_memory(op, chip, tmp_path):
+    """ptxas must need no local memory for the kernel of an op of the grid."""
     check_no_local_memory(op, chip, tmp_path)
 
 
@@ -87,6 +89,7 @@ WIDE = [
 @pytest.mark.turns(4)
 @pytest.mark.parametrize("op, chip", [pytest.param(*each, id=f"{each[0].name}-{each[1]}") for each in WIDE])
 def test_no_local_memory_with_wide_heads(op, chip, tmp_path):
+    """ptxas must need no local memory for a kernel with head dims above 128."""
     check_no_local_memory(op, chip, tmp_path)
 
 
@@ -139,6 +142,7 @@ def spilling(count):
 
 @needs_ptxas
 def test_the_gate_sees_it(tmp_path):
+    """PTX with a stack, with spills and without either is given: the figures must tell them apart."""
     file = tmp_path / "kernel.ptx"
     file.write_text(HEAD + "{\n  ret;\n}\n")
     plain = gpu.assemble(file, "sm_100a")
@@ -154,6 +158,7 @@ def test_the_gate_sees_it(tmp_path):
 
 @needs_ptxas
 def test_what_ptxas_rejects(tmp_path):
+    """PTX that ptxas rejects must raise a CompileError that names the file."""
     file = tmp_path / "kernel.ptx"
     file.write_text(HEAD + "{\n  nonsense;\n}\n")
     with pytest.raises(CompileError, match=r"rejects .*kernel\.ptx"):

@@ -93,6 +93,7 @@ def check_same(name, text, after, rng):
 @pytest.mark.turns(8)
 @pytest.mark.parametrize("name", [name for name in FORMS if name != "dynamic"])
 def test_raised_forms_compute_the_same(name, rng):
+    """A function of linalg is raised to attention: its results on the CPU must not change."""
     check_same(name, FORMS[name], raised(FORMS[name]), rng)
 
 
@@ -100,6 +101,7 @@ def test_raised_forms_compute_the_same(name, rng):
 @pytest.mark.parametrize("passes", [(), FUSED], ids=["plain", "fused"])
 @pytest.mark.parametrize("name", WRITTEN_BY_TOOLS)
 def test_forms_of_torch_and_jax_compute_the_same(name, passes, rng):
+    """A function as torch-mlir or JAX writes it is raised to attention: its results on the CPU must not change."""
     text = WRITTEN_BY_TOOLS[name]
     check_same(name, text, raised(text, *passes), rng)
 
@@ -126,6 +128,8 @@ def for_gpu(text, name):
 @pytest.mark.turns(5)
 @pytest.mark.parametrize("name", ["decomposed", "late_quotient", "scaled_and_causal", "window", "soft_cap"])
 def test_raised_forms_have_kernels(name, rng, tmp_path):
+    """A function of linalg is raised to attention and compiled to a kernel: the kernel's results must be those of the
+    function on the CPU."""
     text = for_gpu(FORMS[name], name)
     q, k, v = (rng.standard_normal((1, 2, n, 64)).astype(np.float16) for n in (64, 96, 96))
     expected = cpu.compile(text)[name](q, k, v)

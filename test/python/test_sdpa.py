@@ -165,6 +165,8 @@ CHECKS = {"forward": check_forward, "backward": check_backward}
     ),
 )
 def test_against_reference(form, sizes, op, rng):
+    """A form is compiled for the CPU, forward or backward: its results must be as near to the reference as rounding
+    allows."""
     CHECKS[op](form, form.draw(rng, sizes))
 
 
@@ -182,6 +184,7 @@ def _one_operation(form_name, n):
     ),
 )
 def test_derivative_of_operation(form, n, rng):
+    """The score_mod has one operation: the gradient must be that of the reference."""
     x = form.draw(rng, form.sizes[0])
     x["c0"] = np.eye(len(x["c0"]), dtype=np.float32)[n]
     # out and lse are those of another operation.
@@ -228,6 +231,7 @@ def small_forms():
 
 @pytest.mark.parametrize("form", parameters(small_forms()))
 def test_finite_differences(form, rng):
+    """The gradients of a form must equal central differences of the loss."""
     x = form.draw(rng, form.small)
     results = form.run(compiled(form), x, backward=True)
     names = ["q", "k", "v"] + (["sinks"] if form.sinks else [])
@@ -309,6 +313,7 @@ def test_padding_is_not_read(form, rng):
 @pytest.mark.turns(2)
 @pytest.mark.parametrize("form", parameters((f.name, f) for f in all_forms()))
 def test_no_leak(form, rng):
+    """A form is called many times, forward and backward: it must free all memory that it takes."""
     x = form.draw(rng, form.sizes[0])
     assert not leaks(lambda: form.run(compiled(form), x, backward=False))
     assert not leaks(lambda: form.run(compiled(form), x, backward=True))
@@ -316,6 +321,7 @@ def test_no_leak(form, rng):
 
 @pytest.mark.parametrize("form", [find("deterministic")])
 def test_deterministic(form, rng):
+    """A deterministic gradient is computed twice: both must have the same bits."""
     x = form.draw(rng, form.sizes[-1])
     first = form.run(compiled(form), x, backward=True)
     again = form.run(compiled(form), x, backward=True)

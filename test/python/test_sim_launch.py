@@ -97,6 +97,8 @@ def xyz(rng):
 
 
 def test_vector_add(xyz):
+    """A kernel adds vectors under three seeds: the sum must be in the array, nothing else may change, and the result
+    must count the runs."""
     x, y, z = xyz
     before = x.copy()
     result = add(x, y, z, 0.5, 77, seeds=(0, 2))
@@ -120,6 +122,7 @@ def test_time(xyz):
 
 
 def test_a_path_is_as_good_as_text(xyz, tmp_path):
+    """PTX with two entries is given by its path: the named one must run, and without a name the message must list both."""
     (tmp_path / "add.ptx").write_text(ADD + ADD.split("64\n", 1)[1].replace("entry add", "entry other"))
     x, y, z = xyz
     sim.launch(tmp_path / "add.ptx", (3, 1, 1), [32], args=[x, y, z, 1, np.int32(80)], entry="add")
@@ -146,6 +149,7 @@ def test_arrays_that_share_memory(rng):
 
 @pytest.mark.parametrize("row, column", [(0, 0), (8, 32), (-3, 70)])
 def test_tensor_map(rng, row, column):
+    """TMA copies a box that may lie partly outside of the tensor: what is outside must be zero."""
     x = rng.standard_normal((20, 96)).astype(ml_dtypes.bfloat16)
     out = np.ones((8, 64), ml_dtypes.bfloat16)
     sim.launch(TMA, 1, 512, args=[sim.TensorMap(x, box=(8, 64)), out, row, column])
@@ -175,6 +179,7 @@ def test_tensor_map_modes(rng):
 
 
 def test_cluster():
+    """Each CTA of a pair swaps its number with its peer: five runs must begin from the same memory."""
     data = np.arange(8, dtype=np.int32)
     result = sim.launch(PAIR.replace("SYNC", SYNC), grid=8, block=1, cluster=2, args=[data], seeds=(0, 4))
     # Five runs from the same memory: the last one swaps once.
@@ -182,6 +187,8 @@ def test_cluster():
 
 
 def test_a_race_is_raised_and_leaves_the_arrays_alone():
+    """A kernel has a race: the launch must raise it and change no array; with keep_going the result must have the
+    finding."""
     data = np.arange(8, dtype=np.int32)
     racy = PAIR.replace("SYNC", "", 1).replace("SYNC", SYNC)
     with pytest.raises(sim.KernelError, match=r"kernel.ptx:\d+: error: .*\[race\]\n  kernel.ptx:\d+: CTA") as raised:
@@ -196,12 +203,14 @@ def test_a_race_is_raised_and_leaves_the_arrays_alone():
 
 
 def test_out_of_bounds_is_found(xyz):
+    """A kernel is told of more elements than there are: the launch must raise an access past the end."""
     x, y, z = xyz
     with pytest.raises(sim.KernelError, match=r"past the end of memory\d.*\[.*bounds.*\]"):
         add(x, y, z, 1.0, 96)
 
 
 def test_structs_and_scalars():
+    """A struct has pointers and numbers: each parameter must have the bits of its value in the parameter's type."""
     expected = {"a": np.float32(1.5), "b": ml_dtypes.bfloat16(-2), "c": -3}
     for struct in ({0: (out := np.zeros(11, np.uint8)), 8: np.int32(-5)}, {8: b"\xfb\xff\xff\xff", 0: out}):
         out[:] = 0
@@ -214,6 +223,7 @@ def test_structs_and_scalars():
 
 
 def test_read_only_and_empty_arrays(xyz):
+    """A kernel may read a read-only array, must not write to one, and may get one without elements."""
     x, y, z = xyz
     x.flags.writeable = False
     add(x, y, z, 1, 80)
@@ -245,6 +255,7 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_arguments(case):
+    """An argument that does not fit must raise an error that names the argument and the parameter."""
     args, error, message = WRONG[case]
     with pytest.raises(error, match=re.escape(message)):
         sim.launch(ADD, 1, 32, args=args)
@@ -265,12 +276,14 @@ WRONG_MAPS = {
 
 @pytest.mark.parametrize("case", WRONG_MAPS)
 def test_wrong_tensor_maps(case):
+    """A tensor map that the hardware does not have must raise an error that says why."""
     given, error, message = WRONG_MAPS[case]
     with pytest.raises(error, match=re.escape(message)):
         sim.launch(TMA, 1, 512, args=[given, np.zeros(512, np.float16), 0, 0])
 
 
 def test_wrong_structs():
+    """A struct that does not fit its parameter must raise an error that names the byte."""
     out = np.zeros(11, np.uint8)
     for struct, message in [
         ([out], r"args\[0\] \(\.b8 s\[16\]\): an argument is a numpy array"),
@@ -283,6 +296,7 @@ def test_wrong_structs():
 
 
 def test_wrong_launches(tmp_path):
+    """A launch that no GPU could make must raise an error that names what is wrong."""
     data = np.zeros(8, np.int32)
     swap = PAIR.replace("SYNC", SYNC)
     for keywords, error, message in [
@@ -336,6 +350,7 @@ def test_records(tmp_path, xyz):
 
 
 def test_manifests_of_fa4_compile(tmp_path, rng):
+    """A manifest of fa4-compile is launched on arrays: the results must have the bits of fa4-sim's own run."""
     op = gpu.Op(head_dim=64)
     kernel = gpu.compile(op.mlir(), tmp_path)
     q, k, v = (rng.standard_normal((1, 128, 2, 64)).astype(gpu.DTYPES["bf16"]) for _ in range(3))

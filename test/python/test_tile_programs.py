@@ -104,6 +104,8 @@ PROGRAMS |= {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name):
+    """A tile program that the verifier accepts must reach PTX, or be refused by the pass and at the operation that is
+    known."""
     text, error = PROGRAMS[name]
     done = subprocess.run(
         [gpu.find_tool("fa4-compile"), "-", "-o", "-"], input=text, capture_output=True, text=True, timeout=60
@@ -126,6 +128,7 @@ GRADIENTS = [p for p in tile_programs.gradients() if not p.name.endswith(("128x1
 @pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in GRADIENTS])
 def test_gradient(program, tmp_path):
+    """A gradient that is written as a tile program must be right under three seeds."""
     program.check(program.simulate(program.compile(tmp_path), (0, 2)))
 
 
@@ -137,6 +140,7 @@ BATCHES = [p for p in tile_programs.packed_batches() if p.name in ("packed-grid"
 @pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
 @pytest.mark.parametrize("program", [pytest.param(p, id=p.name) for p in [*BATCHES, tile_programs.scalars()]])
 def test_numbers_from_memory(program, tmp_path):
+    """A tile program reads sizes and offsets from memory: its results must be right under two seeds."""
     program.check(program.simulate(program.compile(tmp_path), (0, 1)))
 
 
@@ -187,6 +191,7 @@ def test_store_at_a_negative_row(tmp_path):
 
 @pytest.mark.skipif(not gpu.has_tools("fa4-sim"), reason="needs fa4-sim")
 def test_command_of_programs(capsys):
+    """bench/tile-programs runs one program: it must report no failure."""
     assert tile_programs.main(["--kernel", "^conditional$", "--seeds", "1"]) == 0
     assert "1 programs, 1 seeds each, 0 failures" in capsys.readouterr().out
 
