@@ -60,6 +60,8 @@ static ArrayRef<std::string> getPipelines() {
         "tile-lazy-rescale",
         "tile-lazy-rescale{threshold=0}",
         "tile-warp-specialize",
+        "tile-plan",
+        "tile-plan{schedule=static}",
         "tile-schedule",
         "tile-schedule{split-arrival=false}",
         "tile-schedule{verify=false}",

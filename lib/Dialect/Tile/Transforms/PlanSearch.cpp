@@ -116,8 +116,7 @@ SmallVector<PlanAttr> Searcher::plansFor(Schedule schedule, MmaOrder order,
   return plans;
 }
 
-/// Schedules a copy of the roles, and lets channels share buffers on a copy of
-/// that, because the proof needs the former.
+/// Schedules a copy of the roles, and counts what it needs of the memories.
 Trial Searcher::tryPlan(KernelOp roles, PlanAttr plan) {
   Trial trial;
   trial.plan = plan;
@@ -132,12 +131,16 @@ Trial Searcher::tryPlan(KernelOp roles, PlanAttr plan) {
   }
   orderRoles(*trial.kernel);
   StageFit fit = chooseStages(*trial.kernel);
-  OwningOpRef<KernelOp> sharing = trial.kernel->clone();
+  StringRef single = fit.single ? fit.single.getLabel() : "";
+  // The proof of persistent kernels needs the acquires that sharing drops.
+  OwningOpRef<KernelOp> copy;
+  if (plan.getSchedule() == Schedule::Static)
+    copy = trial.kernel->clone();
   const TargetDescription &target = kernel.getTarget();
-  int64_t columns = shareBuffersInTurn(*sharing, target);
+  int64_t columns = shareBuffersInTurn(copy ? *copy : *trial.kernel, target);
   trial.fitsTensorMemory = columns <= int64_t(target.tmemColumns);
   trial.fits = trial.fitsTensorMemory && fit.bytes <= int64_t(target.smemBytes);
-  trial.isDoubleBuffered = !fit.single;
+  trial.isDoubleBuffered = single.empty();
   trial.largestSingle = fit.largestSingle;
   std::string obstacle;
   if (!trial.fitsTensorMemory)
@@ -148,10 +151,10 @@ Trial Searcher::tryPlan(KernelOp roles, PlanAttr plan) {
     obstacle = llvm::formatv("needs {0} bytes of shared memory, of which '{1}' "
                              "has {2}",
                              fit.bytes, kernel.getChip(), target.smemBytes);
-  else if (fit.single)
+  else if (!single.empty())
     obstacle = llvm::formatv("ring '{0}' has one stage, so that loads wait "
                              "until its value has been used",
-                             fit.single.getLabel());
+                             single);
   record(plan, std::move(obstacle));
   return trial;
 }
@@ -343,8 +346,9 @@ static ChannelOp findLostStage(KernelOp alone, KernelOp persistent) {
   return nullptr;
 }
 
-/// Plans the kernel with each schedule that it may have. With the last one, it
-/// need not be faster than the others, only possible.
+/// Plans the kernel with the schedule that it has or that is asked for. If the
+/// search is free to choose, it tries `static` first, and plans the schedule
+/// that needs no trial as well: it says how far loads should run ahead.
 void Searcher::planProgram() {
   SmallVector<Schedule> schedules;
   if (kernel.getSchedule())

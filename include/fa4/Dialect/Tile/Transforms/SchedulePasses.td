@@ -25,27 +25,30 @@ def TilePlan : FA4_Pass<"tile-plan", "::fa4::tile::KernelOp"> {
 
     The fastest way to work is not always possible: what it needs of the chip's memory is known only when roles are
     scheduled and channels share buffers. So the pass takes copies of the kernel through these passes, one for each
-    plan, the fastest plan first, and takes the first plan that fits. A kernel that has a plan is left as it is: one can
-    write a plan, or edit it. If no plan fits, the kernel gets the first one, and `tile-allocate` reports what is missing.
+    plan, the fastest plan first, and takes the first plan that fits. A kernel that has a plan is left as it is: one
+    can write a plan, or edit it. If no plan fits, the kernel gets the first one, and `tile-allocate` reports what is
+    missing.
 
     What is tried, in this order:
 
-    1. *The schedule of work tiles*, with `schedule=auto`, in a program without one. If the passes of the loops depend on a coordinate
-       of the work tile, as in causal attention, the longest tiles go first (`lpt`): the hardware starts a CTA when
-       another one ends, so that the short tiles at the end fill the gaps. If all tiles take equally long, CTAs stay and
-       work on several tiles (`static`), so that the loads and the first products of a tile overlap with the end of the
-       one before. That needs memory and registers for the next tile beside the one before. The grid stays as it is where
-       the kernel would not fit, could not be proven quickly, would load less ahead, or would have a role that holds tiles while it
-       waits for others; where a grid may have too few CTAs along y or z (65535), `lpt` takes its place.
-    2. *When the MMAs of the next iteration are issued* (`mmas`): early, late, or without pipelining. With `mmas-ahead`, or where all
-       MMAs of a loop are on one dependence cycle with the lanes, so that tensor cores would idle while lanes compute,
-       `ahead` is tried first: in attention, the next scores are ready when the lanes have finished the last ones, if tensor memory
-       has room for both.
-    3. *Stores in parts* (`store_parts`), where a ring of loads would have no second stage otherwise, or where shared memory does
-       not hold the stored values whole.
+    1. *The schedule of work tiles*, with `schedule=auto`, in a program without one. If the passes of the loops depend
+       on a coordinate of the work tile, as in causal attention, the longest tiles go first (`lpt`): the hardware
+       starts a CTA when another one ends, so that the short tiles at the end fill the gaps. If all tiles take equally
+       long, CTAs stay and work on several tiles (`static`), so that the loads and the first products of a tile
+       overlap with the end of the one before. That needs memory and registers for the next tile beside the one
+       before. The grid stays as it is where the kernel would not fit, could not be proven quickly, would load less
+       ahead, or would have a role that holds tiles while it waits for others; where a grid may have too few CTAs
+       along y or z (65535), `lpt` takes its place.
+    2. *When the MMAs of the next iteration are issued* (`mmas`): early, late, or without pipelining. With
+       `mmas-ahead`, or where all MMAs of a loop are on one dependence cycle with the lanes, so that tensor cores
+       would idle while lanes compute, `ahead` is tried first: in attention, the next scores are ready when the lanes
+       have finished the last ones, if tensor memory has room for both.
+    3. *Stores in parts* (`store_parts`), where a ring of loads would have no second stage otherwise, or where shared
+       memory does not hold the stored values whole.
     4. *Loads in parts* (`divide_loads`), where a ring of loads has no second stage even so: the next
        part is loaded when the MMAs have read the last one, not the whole matrix.
-    5. *Stores one by one* (`overlap_stores`), then *in one buffer* (`share_stores`), where the kernel does not fit otherwise.
+    5. *Stores one by one* (`overlap_stores`), then *in one buffer* (`share_stores`), where the kernel does not fit
+       otherwise.
 
     `print`, or `fa4-compile --report`, says what is wrong with each plan that has been tried.
 
@@ -93,8 +96,8 @@ def TilePlan : FA4_Pass<"tile-plan", "::fa4::tile::KernelOp"> {
 def TileSplitValues : FA4_Pass<"tile-split-values", "::fa4::tile::KernelOp"> {
   let summary = "Let values go through channels in parts";
   let description = [{
-    *Input*: roles and channels of `tile-warp-specialize`. *Output*: the same roles, where some values are committed, stored
-    or loaded in parts. The plan says which (`#tile.plan`):
+    *Input*: roles and channels of `tile-warp-specialize`. *Output*: the same roles, where some values are committed,
+    stored or loaded in parts. The plan says which (`#tile.plan`):
 
     - `split_arrivals`: a matrix that a compute role commits
       and that is only ever the A operand of MMAs is committed in two parts
@@ -103,7 +106,8 @@ def TileSplitValues : FA4_Pass<"tile-split-values", "::fa4::tile::KernelOp"> {
     - `store_parts`: values that are stored in loops, or at the end of work tiles of which a CTA has several, leave in
       parts of equal columns; parts of several values between the same roles share a ring.
     - `share_stores`: values that are stored one after another share a ring.
-    - `divide_loads`: matrices that are only ever the B operand of MMAs, with the columns along K, arrive in parts, each in a channel of its own.
+    - `divide_loads`: matrices that are only ever the B operand of MMAs, with the columns along K, arrive in parts,
+      each in a channel of its own.
 
     Before:
 
@@ -150,20 +154,19 @@ def TileSplitValues : FA4_Pass<"tile-split-values", "::fa4::tile::KernelOp"> {
 def TilePipeline : FA4_Pass<"tile-pipeline", "::fa4::tile::KernelOp"> {
   let summary = "Software-pipeline the loops of roles";
   let description = [{
-    *Input*: roles and channels, whose loops are those of the program. *Output*: the same roles, whose loops issue MMAs and loads
-    before the data that they do not need.
+    *Input*: roles and channels, whose loops are those of the program. *Output*: the same roles, whose loops issue
+    MMAs and loads before the data that they do not need.
 
     The order follows from the dataflow of all roles together:
 
-    1. *MMAs*: an operation in a loop of MMAs is of stage 1 if it depends on a
-       round trip through other roles in the same iteration, and of stage 0
-       otherwise. The loop becomes a prologue (stage 0 of iteration 0), a loop of one
-       iteration less (stage 1 of iteration i, then stage 0 of i + 1) and an epilogue
-       (stage 1 of the last iteration). An MMA of stage 0 whose result has only one
-       buffer comes behind the operations that consume the buffer's last value, since
-       the buffer is free only then. With `mmas = early` in the plan, it also comes behind those that consume what became of this
-       value, which is put in its place (`tile-share-buffers`). A loop that may make no pass at all is put under
-       a condition, because its prologue must not run then either. A value that both stages use gets a second stage of its channel.
+    1. *MMAs*: an operation in a loop of MMAs is of stage 1 if it depends on a round trip through other roles in the
+       same iteration, and of stage 0 otherwise. The loop becomes a prologue (stage 0 of iteration 0), a loop of one
+       iteration less (stage 1 of iteration i, then stage 0 of i + 1) and an epilogue (stage 1 of the last iteration).
+       An MMA of stage 0 whose result has only one buffer comes behind the operations that consume the buffer's last
+       value, since the buffer is free only then. With `mmas = early` in the plan, it also comes behind those that
+       consume what became of this value, which is put in its place (`tile-share-buffers`). A loop that may make no
+       pass at all is put under a condition, because its prologue must not run then either. A value that both stages
+       use gets a second stage of its channel.
     2. *Loads* are issued in the order in which their consumers wait for them,
        so that the loop of a load role is pipelined like its consumer's.
 
@@ -241,8 +244,9 @@ def TileOrder : FA4_Pass<"tile-order", "::fa4::tile::KernelOp"> {
     *Input*: pipelined roles. *Output*: the same roles, whose straight-line code hands values on early.
 
     - A wait goes directly before the first use of its value, a release directly behind the last use.
-    - In compute roles an acquire goes to where the elementwise computation of its value begins, and operations that no
-      commit depends on go behind the last commit. Outside of loops each value is computed directly before its first use.
+    - In compute roles an acquire goes to where the elementwise computation of its value begins, and operations that
+      no commit depends on go behind the last commit. Outside of loops each value is computed directly before its
+      first use.
     - The loads in front of the loop of a load role come in the order in which their consumers wait for them.
     - With `overlap_stores` in the plan, a stage is released behind the next store in a loop of stores, so
       that the next store is issued before the last one has ended. The ring then gets two stages.
@@ -291,8 +295,8 @@ def TileOrder : FA4_Pass<"tile-order", "::fa4::tile::KernelOp"> {
 def TileStages : FA4_Pass<"tile-stages", "::fa4::tile::KernelOp"> {
   let summary = "Give rings of loads the stages that shared memory has room for";
   let description = [{
-    *Input*: roles in their final order, whose channels have the stages without which they would deadlock. *Output*: the same
-    roles, whose channels have as many stages as memory holds and as are of use.
+    *Input*: roles in their final order, whose channels have the stages without which they would deadlock. *Output*:
+    the same roles, whose channels have as many stages as memory holds and as are of use.
 
     Rings that loads fill share what is left of shared memory evenly, up to
     `max_stages` of the plan each, and no more than hide the time of a load on a busy chip behind
