@@ -36,6 +36,18 @@ DynamicAPInt IndexForm::getCoefficient(const Monomial &monomial) const {
   return it == terms.end() ? DynamicAPInt(0) : it->second;
 }
 
+IndexForm IndexForm::getMultiplier(unsigned symbol) const {
+  IndexForm multiplier;
+  for (const auto &[monomial, coefficient] : terms) {
+    Monomial rest = monomial;
+    if (auto it = llvm::find(rest, symbol); it != rest.end()) {
+      rest.erase(it);
+      multiplier.addTerm(rest, coefficient);
+    }
+  }
+  return multiplier;
+}
+
 void IndexForm::addTerm(const Monomial &monomial,
                         const DynamicAPInt &coefficient) {
   if (coefficient == 0)

@@ -245,13 +245,10 @@ KnownForm TurnIntegers::compute(const IndexSymbol &symbol,
 // Forms
 //===----------------------------------------------------------------------===//
 
-/// Returns a term of a form. If it is a product with a factor, the coefficient
-/// belongs to the number that the factor multiplies, so that this number is
-/// compared with others as a whole.
+/// Returns a product of symbols. All but one must be factors or constants.
 KnownForm TurnIntegers::getProduct(ArrayRef<unsigned> monomial,
-                                   const DynamicAPInt &coefficient,
                                    VisitSymbols &visit) {
-  IndexForm product(abs(coefficient));
+  IndexForm product = 1;
   for (unsigned symbol : monomial) {
     auto it = visit.known.find(symbol);
     if (it == visit.known.end()) {
@@ -260,27 +257,29 @@ KnownForm TurnIntegers::getProduct(ArrayRef<unsigned> monomial,
     }
     if (!it->second)
       return std::nullopt;
-    IndexForm next = *it->second;
-    if (!products.count(next))
-      std::swap(product, next);
-    bool isFactor = products.count(next);
-    if (!isFactor && !product.getConstant() && !next.getConstant())
+    const IndexForm &next = *it->second;
+    auto isLinear = [&](const IndexForm &factor) {
+      return factor.getConstant() || products.count(factor);
+    };
+    if (!isLinear(product) && !isLinear(next))
       return std::nullopt;
-    if (isFactor && product != 1)
-      compareProduct(next, product);
     product = product * next;
   }
-  return coefficient < 0 ? product * -1 : product;
+  return product;
 }
 
 KnownForm TurnIntegers::get(const IndexForm &form, VisitSymbols &visit) {
   IndexForm sum;
   for (const auto &[monomial, coefficient] : form) {
-    KnownForm product = getProduct(monomial, coefficient, visit);
+    KnownForm product = getProduct(monomial, visit);
     if (!product)
       return std::nullopt;
-    sum += *product;
+    sum += *product * IndexForm(coefficient);
   }
+  for (const auto &[factor, others] : products)
+    if (std::optional<unsigned> symbol = factor.getSymbol())
+      if (IndexForm other = sum.getMultiplier(*symbol); other != 1)
+        compareProduct(factor, other);
   return sum;
 }
 

@@ -75,9 +75,7 @@ private:
   using Kind = IndexSymbol::Kind;
 
   KnownForm compute(const IndexSymbol &symbol, VisitSymbols &visit);
-  KnownForm getProduct(llvm::ArrayRef<unsigned> monomial,
-                       const llvm::DynamicAPInt &coefficient,
-                       VisitSymbols &visit);
+  KnownForm getProduct(llvm::ArrayRef<unsigned> monomial, VisitSymbols &visit);
   IndexForm getMinOrMax(Kind kind, const IndexForm &a, const IndexForm &b);
   KnownForm getSelect(const IndexSymbol &select, VisitSymbols &visit);
   KnownForm getQuotient(const IndexSymbol &symbol, VisitSymbols &visit);

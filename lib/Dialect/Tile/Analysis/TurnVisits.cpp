@@ -120,22 +120,13 @@ void TurnVisits::addDivisor(const IndexForm &divisor) {
 /// each of its terms.
 std::optional<IndexForm> TurnVisits::divideByDivisor(const IndexForm &form) {
   IndexForm divisor = forms.get(split->getOperand(1));
-  std::optional<unsigned> symbol = divisor.getSymbol();
-  std::optional<llvm::DynamicAPInt> constant = divisor.getConstant();
   IndexForm quotient;
-  for (const auto &[monomial, coefficient] : form) {
-    IndexForm::Monomial rest = monomial;
-    auto found = symbol ? llvm::find(rest, *symbol) : rest.end();
-    if (found != rest.end()) {
-      rest.erase(found);
-      quotient.addTerm(rest, coefficient);
-    } else if (constant && coefficient % *constant == 0) {
-      quotient.addTerm(rest, coefficient / *constant);
-    } else {
-      return std::nullopt;
-    }
-  }
-  return quotient;
+  if (std::optional<unsigned> symbol = divisor.getSymbol())
+    quotient = form.getMultiplier(*symbol);
+  else if (std::optional<llvm::DynamicAPInt> number = divisor.getConstant())
+    for (const auto &[monomial, coefficient] : form)
+      quotient.addTerm(monomial, coefficient / *number);
+  return quotient * divisor == form ? std::optional(quotient) : std::nullopt;
 }
 
 /// Adds the fact that q in i = q d + r is below x or at least x, for x = 0 and
@@ -154,13 +145,9 @@ void TurnVisits::compareQuotient(Visit &visit, const IndexForm &bound) {
   std::optional<IndexForm> factor = divideByDivisor(bound);
   KnownForm other =
       factor && !factor->isZero() ? integers.get(*factor, visit) : std::nullopt;
-  KnownForm divisor = integers.get(split->getOperand(1), visit);
-  if (!other || !divisor)
-    return;
-  // The product is compared with others as a whole, too.
-  integers.compareProduct(*divisor, *other);
-  integers.requireOne(
-      {{isAtLeast(visit.quotient, *other)}, {isMore(*other, visit.quotient)}});
+  if (other)
+    integers.requireOne({{isAtLeast(visit.quotient, *other)},
+                         {isMore(*other, visit.quotient)}});
 }
 
 //===----------------------------------------------------------------------===//

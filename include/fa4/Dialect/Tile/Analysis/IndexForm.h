@@ -49,6 +49,8 @@ public:
   std::optional<unsigned> getSymbol() const;
   /// Returns 0 if the form does not have the monomial.
   llvm::DynamicAPInt getCoefficient(const Monomial &monomial) const;
+  /// Returns the sum of the terms that have the symbol, divided by it.
+  IndexForm getMultiplier(unsigned symbol) const;
 
   void addTerm(const Monomial &monomial, const llvm::DynamicAPInt &coefficient);
   IndexForm &operator+=(const IndexForm &other);
