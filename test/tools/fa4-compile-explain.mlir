@@ -17,7 +17,7 @@
 // RUN: not fa4-compile --explain --from=schedule %t/release.mlir -o %t 2>&1 | FileCheck %s --check-prefix=STARVED
 // RUN: sed -e '/#commit$/d' %S/../Dialect/Tile/Inputs/protocol.mlir > %t/commit.mlir
 // RUN: not fa4-compile --explain --from=schedule %t/commit.mlir -o %t 2>&1 | FileCheck %s --check-prefix=NOBODY
-// RUN: fa4-opt %S/../Dialect/Tile/Inputs/protocol.mlir --tile-allocate | sed -E 's/("o" smem stages.1. offset)[(][0-9]+/\1(32768/' > %t/overlap.mlir
+// RUN: fa4-opt %S/../Dialect/Tile/Inputs/protocol.mlir --tile-allocate | sed -E 's/("o" smem stages.1. place<offset)[(][0-9]+/\1(32768/' > %t/overlap.mlir
 // RUN: not fa4-compile --explain --from=allocate %t/overlap.mlir -o %t 2>&1 | FileCheck %s --check-prefix=ORDER
 // RUN: fa4-compile --explain %t/good.mlir --verify-ptx=false -o %t 2>&1 | count 0
 

@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -105,8 +106,19 @@ ArrivalCause fa4::tile::getCommitCause(const ChannelUses &uses) {
   return isIssued ? ArrivalCause::Asynchronous : ArrivalCause::Threads;
 }
 
+/// Returns true if the role reads a stage of the channel where it lies. Lanes
+/// that store a value do so from registers, which they have read before.
+static bool readsInPlace(RoleOp role, ChannelOp channel) {
+  return llvm::any_of(channel.getChannel().getUsers(), [&](Operation *user) {
+    auto wait = dyn_cast<WaitOp>(user);
+    return wait && wait.getValue() && role->isAncestor(wait) &&
+           getHome(wait.getValue()) == ValueHome::Place;
+  });
+}
+
 ArrivalCause fa4::tile::getReleaseCause(RoleOp role, ChannelOp channel) {
-  return feeds<MmaOp, StoreOp, ReduceAddOp, ExchangeOp>(role, channel)
+  return readsInPlace(role, channel) &&
+                 feeds<MmaOp, StoreOp, ReduceAddOp, ExchangeOp>(role, channel)
              ? ArrivalCause::Asynchronous
              : ArrivalCause::Threads;
 }

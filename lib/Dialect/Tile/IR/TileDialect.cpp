@@ -111,8 +111,8 @@ LogicalResult PlaceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                    int64_t limit) -> LogicalResult {
     if (value >= least && value < limit)
       return success();
-    return emitError() << "a place has " << what << "(" << value << "), not from "
-                       << least << " to " << limit - 1;
+    return emitError() << "a place has " << what << "(" << value
+                       << "), not from " << least << " to " << limit - 1;
   };
   constexpr int64_t far = 1 << 30, most = 1 << 20;
   if (failed(check("offset", offset, 1 - far, far)))

@@ -75,7 +75,7 @@ enum class ArrivalCause {
 /// of them makes a committed value.
 ArrivalCause getCommitCause(const ChannelUses &uses);
 /// Returns what the releases of a channel by a role follow: asynchronous
-/// operations if one of them reads the role's stages.
+/// operations if one of them reads stages where they lie.
 ArrivalCause getReleaseCause(RoleOp role, ChannelOp channel);
 /// Returns how often a role arrives at a barrier that its commits or releases
 /// complete.
