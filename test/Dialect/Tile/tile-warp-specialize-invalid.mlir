@@ -3,9 +3,12 @@
 //
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize))' --split-input-file --verify-diagnostics --mlir-print-op-on-diagnostic=false
 
-// expected-error @below {{is for 'sm_90a', whose MMAs accumulate in registers: not supported yet}}
-tile.kernel @k() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
-  %i = tile.work_tile : index
+tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+  %c0 = arith.constant 0 : index
+  %a = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<64x64xbf16>
+  // expected-error @below {{is for 'sm_90a', whose MMAs accumulate in registers: not supported yet}}
+  %s = tile.mma %a, transpose %a : vector<64x64xbf16>, vector<64x64xbf16> -> vector<64x64xf32>
 }
 
 // -----

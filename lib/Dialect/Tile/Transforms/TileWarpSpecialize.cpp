@@ -55,13 +55,23 @@ static LogicalResult assignWarps(KernelOp kernel,
   return success();
 }
 
-LogicalResult fa4::tile::specializeWarps(KernelOp kernel) {
-  const TargetDescription &target = kernel.getTarget();
-  if (target.mma.accumulatorSpace != AccumulatorSpace::TensorMemory)
-    return kernel.emitOpError("is for '")
+/// Refuses MMAs whose results no kind of role can hold.
+static LogicalResult checkAccumulators(KernelOp kernel,
+                                       const fa4::TargetDescription &target) {
+  if (target.mma.accumulatorSpace == AccumulatorSpace::TensorMemory)
+    return success();
+  WalkResult result = kernel->walk([&](MmaOp mma) -> WalkResult {
+    return mma.emitOpError("is for '")
            << kernel.getChip()
            << "', whose MMAs accumulate in registers: not supported yet";
-  if (failed(prepareForRoles(kernel)))
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult fa4::tile::specializeWarps(KernelOp kernel) {
+  const TargetDescription &target = kernel.getTarget();
+  if (failed(checkAccumulators(kernel, target)) ||
+      failed(prepareForRoles(kernel)))
     return failure();
   FailureOr<RolePartition> partition = RolePartition::compute(kernel);
   if (failed(partition) || failed(buildRoles(kernel, *partition, target)))
