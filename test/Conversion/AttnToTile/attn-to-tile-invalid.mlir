@@ -2,14 +2,21 @@
 // words. An op that slipped through would fail in a later pass, in terms of
 // tiles that its author has never written.
 //
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
 // RUN: fa4-opt %s --attn-to-tile --split-input-file --verify-diagnostics
-// RUN: not fa4-opt %s --attn-to-tile=chip=sm_42 2>&1 | FileCheck --dump-input=never %s
-
-// CHECK: error: no target 'sm_42'; known are sm_{{.*}}, sm_
-// RUN: not fa4-opt %s --attn-to-tile=keys=48 2>&1 | FileCheck --dump-input=never %s --check-prefix=KEYS
-// KEYS: error: attn-to-tile: keys must be a multiple of 32 up to 256, or 0 for a number that is chosen; got 48
-// RUN: not fa4-opt %S/../../../docs/examples/causal_gqa.mlir --attn-to-tile=keys=256 2>&1 | FileCheck --dump-input=never %s --check-prefix=MANY
-// MANY: error: 'attn.sdpa' op not supported on sm_100a: head dims 128 of q and k, 128 of v with blocks of 256 keys: the smallest tiles exceed the 512 columns of tensor memory
+//
+// $ fa4-opt $S/attn-to-tile-invalid.mlir --attn-to-tile=chip=sm_42
+// {{.*}}error: no target 'sm_42'; known are sm_90a, sm_100a, sm_103a
+// ...
+// [1]
+// $ fa4-opt $S/attn-to-tile-invalid.mlir --attn-to-tile=keys=48
+// {{.*}}error: attn-to-tile: keys must be a multiple of 32 up to 256, or 0 for a number that is chosen; got 48
+// ...
+// [1]
+// $ fa4-opt $S/../../../docs/examples/causal_gqa.mlir --attn-to-tile=keys=256
+// {{.*}}error: 'attn.sdpa' op not supported on sm_100a: head dims 128 of q and k, 128 of v with blocks of 256 keys: the smallest tiles exceed the 512 columns of tensor memory
+// ...
+// [1]
 
 func.func @f32(%x: tensor<1x64x1x64xf32>) -> tensor<1x64x1x64xf32> {
   // expected-error @+1 {{not supported on sm_100a: elements of f32: only bf16 and f16}}

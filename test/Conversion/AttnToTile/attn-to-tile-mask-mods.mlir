@@ -2,34 +2,44 @@
 // gives the tile program that the mask attribute gives, whichever passes were
 // run before: only then are blocks of keys skipped.
 //
-// RUN: rm -rf %t && split-file %s %t && cd %t
-// RUN: fa4-opt causal.mlir --attn-to-tile -o causal.tile
+// RUN: rm -rf %t && split-file %s %t && cd %t && %commands %s
 // RUN: FileCheck %s --input-file causal.tile
+//
 // CHECK: tile.kernel @f_kernel
 // CHECK-NOT: arith.cmpi sge, %{{.*}} : vector<{{.*}}xindex>
-// RUN: fa4-opt at-most.mlir --attn-to-tile | diff causal.tile -
-// RUN: fa4-opt at-most.mlir --canonicalize --attn-to-tile | diff causal.tile -
-// RUN: fa4-opt negated.mlir --attn-to-tile | diff causal.tile -
-// RUN: fa4-opt chosen.mlir --attn-to-tile | diff causal.tile -
-// RUN: fa4-opt scores.mlir --attn-to-tile | diff causal.tile -
-// RUN: fa4-opt scores.mlir --canonicalize --attn-to-tile | diff causal.tile -
-// RUN: fa4-opt folded.mlir --attn-to-tile | diff causal.tile -
 //
-// RUN: fa4-opt window.mlir --attn-to-tile -o window.tile
-// RUN: not diff causal.tile window.tile
-// RUN: fa4-opt distance.mlir --attn-to-tile | diff window.tile -
-// RUN: fa4-opt maximum.mlir --attn-to-tile | diff window.tile -
-// RUN: fa4-opt two-sides.mlir --attn-to-tile | diff window.tile -
+// $ fa4-opt causal.mlir --attn-to-tile -o causal.tile
 //
-// RUN: fa4-opt gradient.mlir --attn-to-tile -o gradient.tile
-// RUN: fa4-opt gradient-mod.mlir --attn-to-tile | diff gradient.tile -
-// RUN: fa4-opt gradient-scores.mlir --attn-to-tile | diff gradient.tile -
+// $ fa4-opt at-most.mlir --attn-to-tile | diff causal.tile -
+// $ fa4-opt at-most.mlir --canonicalize --attn-to-tile | diff causal.tile -
+// $ fa4-opt negated.mlir --attn-to-tile | diff causal.tile -
+// $ fa4-opt chosen.mlir --attn-to-tile | diff causal.tile -
+// $ fa4-opt scores.mlir --attn-to-tile | diff causal.tile -
+// $ fa4-opt scores.mlir --canonicalize --attn-to-tile | diff causal.tile -
+// $ fa4-opt folded.mlir --attn-to-tile | diff causal.tile -
+//
+// $ fa4-opt window.mlir --attn-to-tile -o window.tile
+// $ diff -q causal.tile window.tile
+// Files causal.tile and window.tile differ
+// [1]
+// $ fa4-opt distance.mlir --attn-to-tile | diff window.tile -
+// $ fa4-opt maximum.mlir --attn-to-tile | diff window.tile -
+// $ fa4-opt two-sides.mlir --attn-to-tile | diff window.tile -
+//
+// $ fa4-opt gradient.mlir --attn-to-tile -o gradient.tile
+// $ fa4-opt gradient-mod.mlir --attn-to-tile | diff gradient.tile -
+// $ fa4-opt gradient-scores.mlir --attn-to-tile | diff gradient.tile -
 //
 // What is no band stays a mask_mod, and so does the rest of a product.
-// RUN: fa4-opt prefix.mlir --attn-to-tile | FileCheck %s --check-prefix=PREFIX
-// PREFIX: arith.cmpi slt, %{{.*}} : vector<{{.*}}xindex>
-// RUN: fa4-opt score-dependent.mlir --attn-to-tile | FileCheck %s --check-prefix=SCORE
-// SCORE: arith.cmpf ogt, %{{.*}} : vector<256x128xf32>
+//
+// $ fa4-opt prefix.mlir --attn-to-tile
+// ...
+// {{.*}}arith.cmpi slt, %{{.*}} : vector<{{.*}}xindex>
+// ...
+// $ fa4-opt score-dependent.mlir --attn-to-tile
+// ...
+// {{.*}}arith.cmpf ogt, %{{.*}} : vector<256x128xf32>
+// ...
 
 //--- causal.mlir
 !t = tensor<1x?x2x64xbf16>

@@ -3,14 +3,18 @@
 // numbers of attention for sizes that are no multiples of the tiles. It tests
 // the lowering without the passes above it.
 //
-// RUN: rm -rf %t && mkdir %t
-// RUN: fa4-opt %s --tile-subtile --tile-lazy-rescale --canonicalize --tile-warp-specialize --tile-schedule \
-// RUN:   --tile-split-loop --tile-share-buffers --tile-allocate --tile-distribute --tile-unroll --canonicalize --cse --tile-to-nvvm \
-// RUN:   -o %t/attention.mlir
-// RUN: fa4-compile %t/attention.mlir -o %t
-// RUN: fa4-sim %t/attention.json B=1 Hq=2 Hkv=1 Sq=200 Sk=300 --random --check --seeds 0:1 \
-// RUN:   --output q=%t/q.npy --output k=%t/k.npy --output v=%t/v.npy out=%t/out.npy lse=%t/lse.npy
-// RUN: python3 %S/Inputs/check_attention.py %t
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
+//
+// $ fa4-opt $S/attention.mlir --tile-subtile --tile-lazy-rescale --canonicalize --tile-warp-specialize --tile-schedule \
+//     --tile-split-loop --tile-share-buffers --tile-allocate --tile-distribute --tile-unroll --canonicalize --cse --tile-to-nvvm \
+//     -o attention.mlir
+// $ fa4-compile attention.mlir -o .
+// $ fa4-sim attention.json B=1 Hq=2 Hkv=1 Sq=200 Sk=300 --random --check --seeds 0:1 \
+//     --output q=q.npy --output k=k.npy --output v=v.npy out=out.npy lse=lse.npy
+// ok: launches 2, {{.*}}, findings 0
+// $ python3 $S/Inputs/check_attention.py .
+// max error of out {{.*}} and of lse {{.*}}
+
 tile.kernel @attention(
     %q: memref<?x?x?x128xbf16> {tile.name = "q", tile.dims = ["B", "Sq", "Hq", "128"]},
     %k: memref<?x?x?x128xbf16> {tile.name = "k", tile.dims = ["B", "Sk", "Hkv", "128"]},

@@ -1,11 +1,17 @@
 // The hand-written attention program goes through subtiling and lazy rescaling
 // to the same program, whether or not it is printed and parsed in between.
 //
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(attn-to-tile,tile.kernel(tile-subtile,tile-lazy-rescale))' | FileCheck --dump-input=never %s
+//
 // The same at any time, and through text between the passes.
-// RUN: fa4-opt %s --attn-to-tile | fa4-opt --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' | fa4-opt --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale))' -o %t.piped
-// RUN: fa4-opt %s --pass-pipeline='builtin.module(attn-to-tile,tile.kernel(tile-subtile,tile-lazy-rescale))' -o %t.whole
-// RUN: diff %t.piped %t.whole
+//
+// $ fa4-opt $S/attention-program.mlir --attn-to-tile \
+//   | fa4-opt --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' \
+//   | fa4-opt --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale))' -o piped.mlir
+// $ fa4-opt $S/attention-program.mlir \
+//   --pass-pipeline='builtin.module(attn-to-tile,tile.kernel(tile-subtile,tile-lazy-rescale))' -o whole.mlir
+// $ diff piped.mlir whole.mlir
 
 // Two query tiles that share keys and values, each with its own mask, maximum
 // and rescaling.

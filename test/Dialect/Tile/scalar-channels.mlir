@@ -2,13 +2,18 @@
 // others hear of is proven to make equally many in all of them; the explorer of all
 // interleavings agrees. test_tile_programs.py runs the kernel.
 //
-// RUN: fa4-opt %S/../../Pipelines/Inputs/scalar-channels.mlir --attn-to-nvvm='from=warp-specialize to=unroll' -o %t.mlir
-// RUN: FileCheck %s --dump-input=never < %t.mlir
-// RUN: fa4-opt %t.mlir | diff %t.mlir -
-// RUN: fa4-opt %t.mlir --attn-to-nvvm='from=unroll to=nvvm' | FileCheck %s --dump-input=never --check-prefix=NVVM
-// RUN: fa4-test-opt %S/../../Pipelines/Inputs/scalar-channels.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol,tile-explore-protocol{max-passes=1 print=true}))' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=EXPLORED
-// RUN: fa4-test-opt %t.mlir --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol,tile-explore-protocol{max-passes=1 print=true}))' -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=EXPLORED
-// EXPLORED: @scalars: {{[0-9]+}} cases, {{[0-9]+}} states
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
+// RUN: FileCheck %s --dump-input=never < kernel.mlir
+// RUN: fa4-opt kernel.mlir --attn-to-nvvm='from=unroll to=nvvm' | FileCheck %s --dump-input=never --check-prefix=NVVM
+//
+// $ fa4-opt $S/../../Pipelines/Inputs/scalar-channels.mlir --attn-to-nvvm='from=warp-specialize to=unroll' -o kernel.mlir
+// $ fa4-opt kernel.mlir | diff kernel.mlir -
+// $ fa4-test-opt $S/../../Pipelines/Inputs/scalar-channels.mlir \
+//   --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol,tile-explore-protocol{max-passes=1 print=true}))' -o /dev/null
+// @scalars: {{[0-9]+}} cases, {{[0-9]+}} states
+// $ fa4-test-opt kernel.mlir \
+//   --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol,tile-explore-protocol{max-passes=1 print=true}))' -o /dev/null
+// @scalars: {{[0-9]+}} cases, {{[0-9]+}} states
 
 // Each has a word for itself; threads of all consumers free it.
 // CHECK: tile.channel "count" smem stages(2) place<offset([[#COUNT:]]) full({{.*}}) arrivals(1) empty({{.*}}) arrivals(129)> : <index>
@@ -28,13 +33,29 @@
 
 // Faults that both find: a commit that is missing hangs the others; without the acquire, a
 // number may be overwritten before all have read it.
-// RUN: sed '/tile.commit %negative/d' %t.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NEVER
-// NEVER: error: channel "negative" is never committed
-// RUN: sed '/tile.acquire .place/d' %t.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=EARLY
-// RUN: sed '/tile.acquire .place/d' %t.mlir | not fa4-test-opt --tile-explore-protocol=max-passes=2 2>&1 | FileCheck %s --dump-input=never --check-prefix=EARLY
-// EARLY: error: channel "place": {{.*}}
+//
+// $ sed '/tile.commit %negative/d' kernel.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "negative" is never committed
+// ...
+// [1]
+// $ sed '/tile.acquire .place/d' kernel.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "place": 1 values are committed, but 0 acquired
+// ...
+// [1]
+// $ sed '/tile.acquire .place/d' kernel.mlir | fa4-test-opt --tile-explore-protocol=max-passes=2
+// {{.*}}error: channel "place": tokens are left over at the end
+// ...
+// [1]
 
 // A role that makes one pass less than the others.
-// RUN: sed -E '/tile.role @load/,/tile.role @store/s/%c0 to %n step/%c1 to %n step/' %S/../../Pipelines/Inputs/scalar-channels.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=FEWER
-// RUN: sed -E '/tile.role @load/,/tile.role @store/s/%c0 to %n step/%c1 to %n step/' %S/../../Pipelines/Inputs/scalar-channels.mlir | not fa4-test-opt --tile-explore-protocol=max-passes=2 2>&1 | FileCheck %s --dump-input=never --check-prefix=FEWER
-// FEWER: error: {{.*}}
+//
+// $ sed -E '/tile.role @load/,/tile.role @store/s/%c0 to %n step/%c1 to %n step/' $S/../../Pipelines/Inputs/scalar-channels.mlir \
+//   | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "tiles": @lanes waits forever for @load to commit it
+// ...
+// [1]
+// $ sed -E '/tile.role @load/,/tile.role @store/s/%c0 to %n step/%c1 to %n step/' $S/../../Pipelines/Inputs/scalar-channels.mlir \
+//   | fa4-test-opt --tile-explore-protocol=max-passes=2
+// {{.*}}error: channel "tiles": @lanes never goes on
+// ...
+// [1]

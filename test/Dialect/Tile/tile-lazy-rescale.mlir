@@ -2,18 +2,28 @@
 // moves when the row max has grown by more than the threshold. A program in
 // which the result depends on the reference must stay as it is.
 //
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale))' --split-input-file | FileCheck --dump-input=never %s
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale{threshold=2.5}))' --split-input-file | FileCheck --dump-input=never %s --check-prefix=OPTION
+//
 // With threshold 0 the row max stays what it is.
-// RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale{threshold=0}))' --split-input-file | FileCheck --dump-input=never %s --check-prefix=OFF
+//
+// $ fa4-opt $S/tile-lazy-rescale.mlir \
+//   --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale{threshold=0}))' --split-input-file \
+//   | FileCheck $S/tile-lazy-rescale.mlir --check-prefix=OFF
+//
 // A program without a row max does not change.
-// RUN: fa4-opt %S/backward-program.mlir -o %t.before
-// RUN: fa4-opt %S/backward-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale))' -o %t.after
-// RUN: diff %t.before %t.after
+//
+// $ fa4-opt $S/backward-program.mlir -o before.mlir
+// $ fa4-opt $S/backward-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale))' -o after.mlir
+// $ diff before.mlir after.mlir
+//
 // Doing it again does not either: what is carried is no row max any more.
-// RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale))' --split-input-file -o %t.once
-// RUN: fa4-opt %t.once --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale))' --split-input-file -o %t.twice
-// RUN: diff %t.once %t.twice
+//
+// $ fa4-opt $S/tile-lazy-rescale.mlir \
+//   --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale))' --split-input-file -o once.mlir
+// $ fa4-opt once.mlir --pass-pipeline='builtin.module(tile.kernel(tile-lazy-rescale))' --split-input-file -o twice.mlir
+// $ diff once.mlir twice.mlir
 
 // OFF-LABEL: tile.kernel @online(
 // OFF: scf.for {{.*}} iter_args(%[[O:.*]] = {{.*}}, %[[M:.*]] = %[[NINF:.*]], %{{.*}} = {{.*}})

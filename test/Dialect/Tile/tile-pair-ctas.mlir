@@ -2,17 +2,28 @@
 // from what depends on the work tile's coordinate along an axis. A program that
 // has no pairs is left alone, or is an error that says why, and so is one whose MMAs gain nothing.
 //
-// RUN: rm -rf %t && mkdir %t
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
 // RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{print}))' --verify-diagnostics | FileCheck %s
-// RUN: not fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=on}))' > %t/on.mlir 2> %t/errors
-// RUN: FileCheck %s --check-prefix=ON < %t/on.mlir
-// RUN: FileCheck %s --check-prefix=ERROR < %t/errors
-// RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=off print}))' | FileCheck %s --check-prefix=OFF
-// OFF-NOT: cluster =
-// RUN: not fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=yes}))' 2>&1 | FileCheck %s --check-prefix=NAME
-// NAME: error: tile-pair-ctas: pairs must be auto, on or off, got 'yes'
+// RUN: FileCheck %s --check-prefix=ON < on.mlir
 //
-// ERROR-COUNT-2: error: 'tile.kernel' op cannot be run by pairs of CTAs
+// Two kernels cannot be run by pairs, which is an error where pairs are asked for.
+//
+// $ fa4-opt $S/tile-pair-ctas.mlir --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=on}))' \
+//     > on.mlir 2> errors
+// [1]
+// $ grep -c "error: 'tile.kernel' op cannot be run by pairs of CTAs" errors
+// 2
+//
+// Without pairs, no kernel has clusters.
+//
+// $ fa4-opt $S/tile-pair-ctas.mlir --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=off print}))' \
+//     > off.mlir 2> remarks
+// $ grep 'cluster =' off.mlir
+// [1]
+// $ fa4-opt $S/tile-pair-ctas.mlir --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=yes}))'
+// {{.*}}error: tile-pair-ctas: pairs must be auto, on or off, got 'yes'
+// ...
+// [1]
 
 // B is the same for all blocks of rows: each CTA loads half of its columns.
 // CHECK-LABEL: tile.kernel @columns

@@ -2,16 +2,26 @@
 // that read the probabilities of the last one, which then have tensor memory of
 // their own. Head dim 64 has room for both, head dim 128 has not.
 //
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
 // RUN: sed -e 's/DIM/64/g' %s | fa4-opt --attn-to-nvvm="to=allocate schedule=grid mmas-ahead" | FileCheck %s
-// RUN: sed -e 's/DIM/128/g' %s | fa4-opt --attn-to-nvvm="to=allocate mmas-ahead" -o %t.ahead
-// RUN: sed -e 's/DIM/128/g' %s | fa4-opt --attn-to-nvvm="to=allocate" | diff - %t.ahead
+//
+// $ sed -e 's/DIM/128/g' $S/tile-plan-ahead.mlir | fa4-opt --attn-to-nvvm="to=allocate mmas-ahead" -o ahead.mlir
+// $ sed -e 's/DIM/128/g' $S/tile-plan-ahead.mlir | fa4-opt --attn-to-nvvm="to=allocate" | diff - ahead.mlir
 
 // Of one query tile, all MMAs are on one cycle with the lanes that compute its
 // probabilities. Tensor cores would idle meanwhile, so the next scores are
 // issued ahead without being asked for: at head dim 256, and where there are
 // few queries.
-// RUN: sed -e 's/DIM/256/g' %s | fa4-opt --attn-to-nvvm="to=allocate" | FileCheck --check-prefix=ONE %s
-// RUN: sed -e 's/DIM/128/g' -e 's/%%q: memref<?x?/%%q: memref<?x100/' -e 's/^    : memref<?x?/    : memref<?x100/' -e 's/%%out: memref<?x?/%%out: memref<?x100/' -e 's/%%out : memref<?x?/%%out : memref<?x100/' %s | fa4-opt --attn-to-nvvm="to=allocate" | FileCheck --check-prefix=ONE %s
+//
+// $ sed -e 's/DIM/256/g' $S/tile-plan-ahead.mlir \
+//   | fa4-opt --attn-to-nvvm="to=allocate" \
+//   | FileCheck --check-prefix=ONE $S/tile-plan-ahead.mlir
+// $ sed -e 's/DIM/128/g' -e 's/%q: memref<?x?/%q: memref<?x100/' -e 's/^    : memref<?x?/    : memref<?x100/' \
+//     -e 's/%out: memref<?x?/%out: memref<?x100/' \
+//     -e 's/%out : memref<?x?/%out : memref<?x100/' $S/tile-plan-ahead.mlir \
+//   | fa4-opt --attn-to-nvvm="to=allocate" \
+//   | FileCheck --check-prefix=ONE $S/tile-plan-ahead.mlir
+//
 // ONE-NOT: compute1
 // ONE-DAG: tile.channel "compute0_mma.0" tmem stages(1) place<offset(
 // ONE-NOT: in_place_of(%mma_compute

@@ -3,29 +3,44 @@
 // own: the next load of a part starts when both products have read it, and one part and
 // the values have memory for a second stage.
 //
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
 // RUN: fa4-opt %s --attn-to-nvvm="to=schedule pairs=off" | FileCheck %s
 
 // Without it, values take turns with the products that read them.
-// RUN: fa4-opt %s --attn-to-nvvm="to=warp-specialize pairs=off" | sed 's/divide_loads = true/divide_loads = false/' | fa4-opt --attn-to-nvvm="from=warp-specialize to=schedule" | FileCheck --check-prefix=WHOLE %s
+//
+// $ fa4-opt $S/tile-plan-loads.mlir --attn-to-nvvm="to=warp-specialize pairs=off" \
+//   | sed 's/divide_loads = true/divide_loads = false/' \
+//   | fa4-opt --attn-to-nvvm="from=warp-specialize to=schedule"
+// ...
+// {{.*}}tile.channel "k" smem stages(2){{.*}}
+// ...
+// {{.*}}tile.channel "v" smem stages(1){{.*}}
+// ...
 
 // A pair of CTAs has room for two blocks, which stay whole.
-// RUN: sed -e 's/mask<causal, bottom_right>//' %s | fa4-opt --attn-to-nvvm="to=schedule pairs=on" | FileCheck --check-prefix=PAIR %s
+//
+// $ sed -e 's/mask<causal, bottom_right>//' $S/tile-plan-loads.mlir | fa4-opt --attn-to-nvvm="to=schedule pairs=on"
+// ...
+// {{.*}}tile.channel "k" smem stages(2){{.*}}
+// ...
+// {{.*}}tile.channel "v" smem stages(2){{.*}}
+// ...
 
 // With the schedule `static`, results have memory of their own, and leave in
 // parts as well.
-// RUN: fa4-opt %s --attn-to-nvvm="to=schedule schedule=static" | FileCheck --check-prefix=STATIC %s
+//
+// $ fa4-opt $S/tile-plan-loads.mlir --attn-to-nvvm="to=schedule schedule=static"
+// ...
+// {{.*}}tile.channel "k.0" smem stages(2){{.*}}
+// ...
+// {{.*}}tile.channel "correction_store" smem stages(2) : <vector<128x64xbf16>>
+// ...
 
 // CHECK-NOT: tile.channel "k"
 // CHECK-DAG: tile.channel "k.0" smem stages(2) : <vector<128x64xbf16>>
 // CHECK-DAG: tile.channel "k.1" smem stages(1) : <vector<128x64xbf16>>
 // CHECK-DAG: tile.channel "k.2" smem stages(1) : <vector<128x64xbf16>>
 // CHECK-DAG: tile.channel "v" smem stages(2) : <vector<128x128xbf16>>
-// WHOLE-DAG: tile.channel "k" smem stages(2)
-// WHOLE-DAG: tile.channel "v" smem stages(1)
-// PAIR-DAG: tile.channel "k" smem stages(2)
-// PAIR-DAG: tile.channel "v" smem stages(2)
-// STATIC-DAG: tile.channel "k.0" smem stages(2)
-// STATIC-DAG: tile.channel "correction_store" smem stages(2) : <vector<128x64xbf16>>
 
 // The products of a tile add up over the parts; a part is waited for in front
 // of the first product that reads it, and released behind the last one.

@@ -1,11 +1,26 @@
 // What tile-share-buffers claims is proven before there are places: a buffer that is
 // used 'after' another one is taken to overlap it, wherever the two will lie.
 //
-// RUN: split-file %s %t
-// RUN: fa4-test-opt %t/copy.mlir --pass-pipeline='builtin.module(tile.kernel(tile-share-buffers,tile-verify-protocol,tile-explore-protocol))' | FileCheck %t/copy.mlir
-// RUN: not fa4-opt %t/wrong.mlir --tile-verify-protocol --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %t/wrong.mlir
-// RUN: not fa4-opt %t/wrong.mlir --tile-allocate --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %t/wrong.mlir
-// RUN: not fa4-opt %t/turns.mlir --tile-verify-protocol --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %t/turns.mlir
+// RUN: rm -rf %t && split-file %s %t && cd %t && %commands %s
+// RUN: fa4-test-opt copy.mlir --pass-pipeline='builtin.module(tile.kernel(tile-share-buffers,tile-verify-protocol,tile-explore-protocol))' | FileCheck copy.mlir
+//
+// 'out' is not derived from 'in' in wrong.mlir.
+//
+// $ fa4-opt wrong.mlir --tile-verify-protocol --mlir-print-op-on-diagnostic=0
+// {{.*}}error: channel "out": @second may overwrite a stage while @first reads it (channel "in")
+// ...
+// [1]
+// $ fa4-opt wrong.mlir --tile-allocate --mlir-print-op-on-diagnostic=0
+// {{.*}}error: channel "out": @second may overwrite a stage while @first reads it (channel "in")
+// ...
+// [1]
+//
+// The channels of turns.mlir are in one place, and the second one is written before the first one has been read.
+//
+// $ fa4-opt turns.mlir --tile-verify-protocol --mlir-print-op-on-diagnostic=0
+// {{.*}}error: channel "a": @lanes may read a stage while @mma writes it (channel "b")
+// ...
+// [1]
 
 // The role has read 'in' when it commits 'sums', and 'out' is written when 'sums' has
 // been waited for.
@@ -52,10 +67,7 @@ tile.kernel @copy(%x: memref<128x64xf32> {tile.name = "x", tile.dims = ["128", "
   }
 }
 
-// 'out' is not derived from 'in' here.
-
 //--- wrong.mlir
-// CHECK: error: channel "out": @second may overwrite a stage while @first reads it (channel "in")
 tile.kernel @wrong(%x: memref<128x64xf32> {tile.name = "x", tile.dims = ["128", "64"]},
                    %y: memref<128x64xf32> {tile.name = "y", tile.dims = ["128", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
@@ -81,11 +93,7 @@ tile.kernel @wrong(%x: memref<128x64xf32> {tile.name = "x", tile.dims = ["128", 
   }
 }
 
-// Two channels in one place, of which the second is written before the first one has
-// been read.
-
 //--- turns.mlir
-// CHECK: error: channel "a": @lanes may read a stage while @mma writes it (channel "b")
 tile.kernel @turns() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %x = tile.channel "x" smem stages(1) : <vector<128x128xbf16>>
   %a = tile.channel "a" tmem stages(1) : <vector<128x128xf32>>

@@ -1,29 +1,69 @@
 // A result of MMAs may lie beside the parts that lanes write over an accumulator, while the
 // next value of the accumulator lives there: lanes read all of it first and hand it back, and
 // the role of MMAs waits for that before it writes the result, and for the readers of the result
-// before it writes the accumulator. Only where there are too few columns otherwise.
+// before it writes the accumulator. It does so only where there are too few columns otherwise.
 //
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
 // RUN: fa4-opt %s --tile-share-buffers --tile-allocate | FileCheck %s
+//
 // With columns for all, nobody hands back.
-// RUN: sed -e '/%%[net]3 = \|%%o3\|%%zero3 = /s/128x128xf32/128x64xf32/g' -e '/%%[ne]3 = /s/%%tx acc\(.*\), vector<128x128xbf16>/%%ty acc\1, vector<128x64xbf16>/' -e 's/vector<128x128xf32>) {$/vector<128x64xf32>) {/' -e 's/\(yield .*\), vector<128x128xf32>$/\1, vector<128x64xf32>/' %s > %t.room
-// RUN: fa4-opt %t.room --tile-share-buffers --tile-allocate | FileCheck %s --check-prefix=ROOM
 //
-// The result is too wide:
-// RUN: sed -e 's/128x64xf32/128x96xf32/g' -e 's/128x64xbf16/128x96xbf16/g' %s | not fa4-opt --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=WIDE
-// Lanes do not come to the accumulator before the result has been made, because they first
-// need the stage that its operand has:
-// RUN: sed -e '/tile.acquire %%ds /d' -e 's/^\( *\)%%ts = tile.wait %%s .*/\1tile.acquire %%ds : <vector<128x128xbf16>>\n&/' %s > %t.circle
-// RUN: not fa4-opt %t.circle --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=APART
-// The reader of the result waits for what is made behind it:
-// RUN: sed -e 's/^\( *\)%%tq = tile.wait %%dq .*/\1%%to = tile.wait %%o1 : <vector<128x128xf32>> -> vector<128x128xf32>\n&/' -e '/tile.wait %%o1 .* \/\/ end/d' %s > %t.reader
-// RUN: not fa4-opt %t.reader --tile-share-buffers=verify=false --tile-allocate=verify=false --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=APART
+// $ sed -e '/%[net]3 = \|%o3\|%zero3 = /s/128x128xf32/128x64xf32/g' \
+//     -e '/%[ne]3 = /s/%tx acc\(.*\), vector<128x128xbf16>/%ty acc\1, vector<128x64xbf16>/' \
+//     -e 's/vector<128x128xf32>) {$/vector<128x64xf32>) {/' \
+//     -e 's/\(yield .*\), vector<128x128xf32>$/\1, vector<128x64xf32>/' $S/tile-share-buffers-beside.mlir > room.mlir
+// $ fa4-opt room.mlir --tile-share-buffers --tile-allocate | grep s_back
+// [1]
 //
-// The proof knows nothing of this pass, and finds what it would do wrong: not to wait for the lanes,
-// RUN: fa4-opt %s --tile-share-buffers --tile-allocate -o %t.done
-// RUN: sed -e '/tile.wait %%s_back/d' -e '/tile.commit %%s_back/d' -e '/%%s_back = /d' %t.done | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=UNREAD
-// to wait for the readers of the result behind the write of the accumulator, and columns of a part.
-// RUN: sed -e '/tile.acquire %%dq /d' -e 's/^\( *\).* = tile.wait %%ds .*/\1tile.acquire %%dq : <vector<128x64xf32>>\n&/' %t.done | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=UNDRAINED
-// RUN: sed -e 's/at(64) place<offset(64)/at(32) place<offset(32)/' %t.done | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=OVERLAP
+// A result that is too wide stays apart.
+//
+// $ sed -e 's/128x64xf32/128x96xf32/g' -e 's/128x64xbf16/128x96xbf16/g' $S/tile-share-buffers-beside.mlir \
+//   | fa4-opt --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0
+// {{.*}}error: 'tile.kernel' op needs 608 columns of tensor memory; sm_100a has 512
+// ...
+// [1]
+//
+// It stays apart, too, where lanes do not come to the accumulator before the result has been made, because they
+// first need the stage that its operand has.
+//
+// $ sed -e '/tile.acquire %ds /d' \
+//     -e 's/^\( *\)%ts = tile.wait %s .*/\1tile.acquire %ds : <vector<128x128xbf16>>\n&/' $S/tile-share-buffers-beside.mlir > circle.mlir
+// $ fa4-opt circle.mlir --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0
+// {{.*}}error: 'tile.kernel' op needs 576 columns of tensor memory; sm_100a has 512
+// ...
+// [1]
+//
+// So it does where the reader of the result waits for what is made behind it.
+//
+// $ sed \
+//     -e 's/^\( *\)%tq = tile.wait %dq .*/\1%to = tile.wait %o1 : <vector<128x128xf32>> -> vector<128x128xf32>\n&/' \
+//     -e '/tile.wait %o1 .* \/\/ end/d' $S/tile-share-buffers-beside.mlir > reader.mlir
+// $ fa4-opt reader.mlir --tile-share-buffers=verify=false --tile-allocate=verify=false --mlir-print-op-on-diagnostic=0
+// {{.*}}error: 'tile.kernel' op needs 576 columns of tensor memory; sm_100a has 512
+// ...
+// [1]
+//
+// The proof knows nothing of this pass, and finds what it could do wrong. Here the role of MMAs does not wait for lanes.
+//
+// $ fa4-opt $S/tile-share-buffers-beside.mlir --tile-share-buffers --tile-allocate -o done.mlir
+// $ sed -e '/tile.wait %s_back/d' -e '/tile.commit %s_back/d' -e '/%s_back = /d' done.mlir \
+//   | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "s": @lanes may read a stage in pass 2 of its loop while @mma writes it (channel "dq")
+// ...
+// [1]
+//
+// Here the role waits for the readers of the result behind the write of the accumulator; then columns are those of a part.
+//
+// $ sed -e '/tile.acquire %dq /d' \
+//     -e 's/^\( *\).* = tile.wait %ds .*/\1tile.acquire %dq : <vector<128x64xf32>>\n&/' done.mlir \
+//   | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "dq": @drain may read a stage in pass 1 of its loop while @mma writes it (channel "s")
+// ...
+// [1]
+// $ sed -e 's/at(64) place<offset(64)/at(32) place<offset(32)/' done.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "p": @lanes may overwrite a stage in pass 2 of its loop while @mma writes it (channel "dq")
+// ...
+// [1]
 
 // CHECK-LABEL: tile.kernel @beside
 // CHECK-SAME: tmem_columns = 512
@@ -54,16 +94,6 @@
 // CHECK-NEXT: [[COPY:%.*]] = tile.copy [[TS]]
 // CHECK-NEXT: tile.commit %s_back : <vector<128x128xf32>>
 // CHECK-NEXT: math.exp2 [[COPY]]
-
-// ROOM: tile.kernel @beside
-// ROOM-NOT: s_back
-
-// WIDE: error: 'tile.kernel' op needs 608 columns of tensor memory; sm_100a has 512
-// APART: error: 'tile.kernel' op needs 576 columns of tensor memory; sm_100a has 512
-
-// UNREAD: error: channel "s": @lanes may read a stage{{.*}} while @mma writes it (channel "dq")
-// UNDRAINED: error: channel "dq": @drain may read a stage{{.*}} while @mma writes it (channel "s")
-// OVERLAP: error: channel "p": @lanes may overwrite a stage{{.*}} while @mma writes it (channel "dq")
 
 tile.kernel @beside() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %x = tile.channel "x" smem stages(1) : <vector<128x128xbf16>>

@@ -3,29 +3,77 @@
 // waited for that, the columns are free. The role waits for the readers of the second
 // result before it writes the first one again.
 //
-// RUN: fa4-opt %s --tile-share-buffers -o %t.shared
-// RUN: FileCheck %s < %t.shared
-// RUN: fa4-test-opt %t.shared --tile-verify-protocol --tile-explore-protocol -o /dev/null
-// RUN: fa4-opt %t.shared --tile-allocate=print -o /dev/null 2>&1 | FileCheck %s --check-prefix=MAP
-//
-// The lanes must have read h when they commit d,
-// RUN: sed -e 's,//+late ,,' %s | not fa4-opt --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=APART
-// which all readers of h must do.
-// RUN: sed -e 's,//+reader ,,' %s | not fa4-opt --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=APART
-// d must come from h,
-// RUN: sed -e '/#from-h$/d' -e 's,//+constant ,,' %s | not fa4-opt --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=APART
-// the readers of g must not need what the role does next,
-// RUN: sed -e 's,//+needs ,,' %s | not fa4-opt --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=APART
-// and g must be written once for each h.
-// RUN: sed -e 's,//+seldom ,,' %s | not fa4-opt --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=APART
-//
-// With enough columns, the role waits for nothing that it needs not.
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
+// RUN: FileCheck %s < shared.mlir
 // RUN: sed -e '/#filler$/d' %s | fa4-opt --tile-share-buffers | FileCheck %s --check-prefix=ENOUGH
 //
-// The proof finds that the wait for the readers of g is missing,
-// RUN: sed -e '/tile.acquire %%g/d; /tile.release %%g/d' %t.shared | not fa4-opt --tile-verify-protocol --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=GONE
-// or stands where it was.
-// RUN: sed -e '/tile.acquire %%g/{h;d}' -e '/tile.commit %%h/G' %t.shared | not fa4-opt --tile-verify-protocol --mlir-print-op-on-diagnostic=0 2>&1 | FileCheck %s --check-prefix=UNREAD
+// $ fa4-opt $S/tile-share-buffers-turns.mlir --tile-share-buffers -o shared.mlir
+// $ fa4-test-opt shared.mlir --tile-verify-protocol --tile-explore-protocol -o /dev/null
+// $ fa4-opt shared.mlir --tile-allocate=print -o /dev/null
+// ...
+// {{.*}}tensor memory, 512 columns
+// ...
+// {{.*}}  h             1 x 128
+// {{.*}}  g             1 x 128    in place of h
+// ...
+//
+// The lanes must have read h when they commit d.
+//
+// $ sed -e 's,//+late ,,' $S/tile-share-buffers-turns.mlir \
+//   | fa4-opt --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0
+// {{.*}}error: 'tile.kernel' op needs 640 columns of tensor memory; sm_100a has 512
+// ...
+// [1]
+//
+// All readers of h must have done so.
+//
+// $ sed -e 's,//+reader ,,' $S/tile-share-buffers-turns.mlir \
+//   | fa4-opt --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0
+// {{.*}}error: 'tile.kernel' op needs 640 columns of tensor memory; sm_100a has 512
+// ...
+// [1]
+//
+// The value of d must come from h.
+//
+// $ sed -e '/#from-h$/d' -e 's,//+constant ,,' $S/tile-share-buffers-turns.mlir \
+//   | fa4-opt --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0
+// {{.*}}error: 'tile.kernel' op needs 640 columns of tensor memory; sm_100a has 512
+// ...
+// [1]
+//
+// The readers of g must not need what the role does next.
+//
+// $ sed -e 's,//+needs ,,' $S/tile-share-buffers-turns.mlir \
+//   | fa4-opt --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0
+// {{.*}}error: 'tile.kernel' op needs 640 columns of tensor memory; sm_100a has 512
+// ...
+// [1]
+//
+// The role must write g once for each h.
+//
+// $ sed -e 's,//+seldom ,,' $S/tile-share-buffers-turns.mlir \
+//   | fa4-opt --tile-share-buffers --tile-allocate --mlir-print-op-on-diagnostic=0
+// {{.*}}error: 'tile.kernel' op needs 640 columns of tensor memory; sm_100a has 512
+// ...
+// [1]
+//
+// With enough columns, the role waits for nothing that it needs not.
+//
+// The proof finds that the wait for the readers of g is missing.
+//
+// $ sed -e '/tile.acquire %g/d; /tile.release %g/d' shared.mlir \
+//   | fa4-opt --tile-verify-protocol --mlir-print-op-on-diagnostic=0
+// {{.*}}error: channel "g": a value is committed before @drain has surely waited for the previous one in this stage
+// ...
+// [1]
+//
+// It finds that the wait stands where it was.
+//
+// $ sed -e '/tile.acquire %g/{h;d}' -e '/tile.commit %h/G' shared.mlir \
+//   | fa4-opt --tile-verify-protocol --mlir-print-op-on-diagnostic=0
+// {{.*}}error: channel "g": @drain may read a stage in pass 1 of its loop while @mma writes it (channel "h")
+// ...
+// [1]
 
 // CHECK: %h = tile.channel "h" tmem stages(1) : <vector<128x128xf32>>
 // CHECK: %g = tile.channel "g" tmem stages(1) in_place_of(%h : {{.*}}) : <vector<128x128xf32>>
@@ -43,19 +91,11 @@
 // CHECK: tile.role @drain
 // CHECK: tile.release %g
 
-// MAP: tensor memory, 512 columns
-// MAP: h 1 x 128
-// MAP-NEXT: g 1 x 128 in place of h
-
-// APART: error: 'tile.kernel' op needs 640 columns of tensor memory; sm_100a has 512
-
 // ENOUGH-NOT: in_place_of
 // ENOUGH: tile.acquire %h
 // ENOUGH: tile.acquire %g
 // ENOUGH: tile.release %h
 
-// GONE: error: channel "g": a value is committed before @drain has surely waited
-// UNREAD: error: channel "g": @drain may read a stage{{.*}} while @mma writes it (channel "h")
 tile.kernel @turns(%n: index {tile.name = "n"})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %x = tile.channel "x" smem stages(1) : <vector<128x128xbf16>>

@@ -1,18 +1,36 @@
 // Shares and degrees out of range are refused with the range.
 //
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
 // RUN: fa4-opt %s --tile-split-exp --split-input-file --verify-diagnostics
-// RUN: not fa4-opt %s --tile-split-exp=fraction=0.9 --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=SHARE
-// RUN: not fa4-opt %s --tile-split-exp=degree=9 --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=DEGREE
-
-// SHARE: error: tile-split-exp: the fraction must be from 0 to 0.5 in rows of 64 columns, of which the last 32 stay on the special function unit; got 0.9{{$}}
-// RUN: not fa4-opt %s --tile-split-exp=fraction=nan --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=FRACTION -DGOT=nan
-// RUN: not fa4-opt %s --tile-split-exp=fraction=-7 --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=FRACTION -DGOT=-7
-// RUN: not fa4-opt %s --tile-split-exp=fraction=inf --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=FRACTION -DGOT=inf
-// FRACTION: error: tile-split-exp: the fraction must be from 0 to 0.75 (in rows of 128 columns), or -1 for one that is computed; got [[GOT]]{{$}}
-// RUN: not fa4-opt %s --tile-split-exp=pairs-per-fragment=-2 --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=PAIRS -DGOT=-2
-// RUN: not fa4-opt %s --tile-split-exp=pairs-per-fragment=17 --split-input-file 2>&1 | FileCheck %s --dump-input=never --check-prefix=PAIRS -DGOT=17
-// PAIRS: error: tile-split-exp: pairs-per-fragment must be from 0 to 16, or -1 for a number that is computed; got [[GOT]]{{$}}
-// DEGREE: error: tile-split-exp: {{.*}}degree
+//
+// $ fa4-opt $S/tile-split-exp-invalid.mlir --tile-split-exp=fraction=0.9 --split-input-file
+// {{.*}}error: tile-split-exp: the fraction must be from 0 to 0.5 in rows of 64 columns, of which the last 32 stay on the special function unit; got 0.9
+// ...
+// [1]
+// $ fa4-opt $S/tile-split-exp-invalid.mlir --tile-split-exp=degree=9 --split-input-file
+// {{.*}}error: tile-split-exp: a polynomial of 2^x has degree 1 to 6, not 9
+// ...
+// [1]
+// $ fa4-opt $S/tile-split-exp-invalid.mlir --tile-split-exp=fraction=nan --split-input-file
+// {{.*}}error: tile-split-exp: the fraction must be from 0 to 0.75 (in rows of 128 columns), or -1 for one that is computed; got nan
+// ...
+// [1]
+// $ fa4-opt $S/tile-split-exp-invalid.mlir --tile-split-exp=fraction=-7 --split-input-file
+// {{.*}}error: tile-split-exp: the fraction must be from 0 to 0.75 (in rows of 128 columns), or -1 for one that is computed; got -7
+// ...
+// [1]
+// $ fa4-opt $S/tile-split-exp-invalid.mlir --tile-split-exp=fraction=inf --split-input-file
+// {{.*}}error: tile-split-exp: the fraction must be from 0 to 0.75 (in rows of 128 columns), or -1 for one that is computed; got inf
+// ...
+// [1]
+// $ fa4-opt $S/tile-split-exp-invalid.mlir --tile-split-exp=pairs-per-fragment=-2 --split-input-file
+// {{.*}}error: tile-split-exp: pairs-per-fragment must be from 0 to 16, or -1 for a number that is computed; got -2
+// ...
+// [1]
+// $ fa4-opt $S/tile-split-exp-invalid.mlir --tile-split-exp=pairs-per-fragment=17 --split-input-file
+// {{.*}}error: tile-split-exp: pairs-per-fragment must be from 0 to 16, or -1 for a number that is computed; got 17
+// ...
+// [1]
 
 tile.kernel @good() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %s = tile.channel "s" tmem stages(1) : <vector<128x64xf32>>

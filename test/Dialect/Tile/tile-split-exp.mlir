@@ -2,39 +2,59 @@
 // are given to the polynomial as make the slowest bound smallest. On a chip
 // with a faster MUFU that is none.
 //
-// RUN: fa4-opt %s --tile-split-exp=print=true 2>%t.table | FileCheck %s --dump-input=never --check-prefix=FAST
-// RUN: FileCheck %s --dump-input=never --check-prefix=TABLE < %t.table
-// RUN: sed -e s/sm_100a/sm_103a/ -e '/"s" tmem/s/stages(1)/stages(3)/' %s | fa4-opt --tile-split-exp | FileCheck %s --dump-input=never --check-prefix=NONE
-// RUN: fa4-opt %s --tile-split-exp=pairs-per-fragment=2 | FileCheck %s --dump-input=never --check-prefix=SIX
-// RUN: fa4-opt %s --tile-split-exp=fraction=0.125 | FileCheck %s --dump-input=never --check-prefix=EIGHT
-// RUN: fa4-opt %s --tile-split-exp="fraction=0.125 degree=2" | FileCheck %s --dump-input=never --check-prefix=QUADRATIC
-
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
+// RUN: fa4-opt %s --tile-split-exp | FileCheck %s --dump-input=never --check-prefix=FAST
+//
 // The work of an iteration is counted from the roles: one product of 128x128x64
 // from shared memory (256 cycles) and one of 128x64x128 from tensor memory (256).
 // For each of 128 rows: 128 exponentials and one of a row value in another role;
 // 128 products, one of a row value and 128 for the sum; 128 halved for the maximum,
 // 64 conversions, one negation of a row value.
 // Masks, in the longer branch, and the scalar work do not count.
-// TABLE: exp2 on sm_100a: {{[1-9][0-9]*}} of 128 a row by a polynomial of degree 3
-// TABLE: cycles an iteration of 1 x 128 rows:
-// TABLE: MMA                 512      512
-// TABLE: MUFU               1032
-// TABLE: FMA                 257
-// TABLE: ALU                 258
-// TABLE: recurrence
-
+//
+// $ fa4-opt $S/tile-split-exp.mlir --tile-split-exp=print=true -o /dev/null
+// ...
+// exp2 on sm_100a: {{[1-9][0-9]*}} of 128 a row by a polynomial of degree 3{{.*}}
+// ...
+// cycles an iteration of 1 x 128 rows:
+// ...
+//   MMA                 512      512
+//   MUFU               1032{{.*}}
+//   FMA                 257{{.*}}
+//   ALU                 258{{.*}}
+// ...
+//   recurrence{{.*}}
+// ...
+//
 // On the chip with the faster unit, and with three stages for the dependence cycle, the
 // exponentials are no bottleneck.
-// NONE-NOT: tile.exp2
+//
+// $ sed -e s/sm_100a/sm_103a/ -e '/"s" tmem/s/stages(1)/stages(3)/' $S/tile-split-exp.mlir \
+//   | fa4-opt --tile-split-exp \
+//   | grep tile.exp2
+// [1]
+//
+// Options say how many exponentials a polynomial computes, and of which degree.
+//
+// $ fa4-opt $S/tile-split-exp.mlir --tile-split-exp=pairs-per-fragment=2
+// ...
+// {{.*}}tile.exp2 %{{.*}} pairs [{{[0-9]+}}, {{[0-9]+}}, {{[0-9]+}}, {{[0-9]+}}, {{[0-9]+}}, {{[0-9]+}}] :{{.*}}
+// ...
+// $ fa4-opt $S/tile-split-exp.mlir --tile-split-exp=fraction=0.125
+// ...
+// {{.*}}tile.exp2 %{{.*}} pairs [5, 11, 17, 23, 29, 35, 41, 47] :{{.*}}
+// ...
+// $ fa4-opt $S/tile-split-exp.mlir --tile-split-exp="fraction=0.125 degree=2"
+// ...
+// {{.*}}tile.exp2 %{{.*}} polynomial [0.6{{[0-9]+}}, 0.3{{[0-9]+}}] pairs{{.*}}
+// ...
+
 // FAST: tile.role @compute
 // FAST: tile.exp2 %{{.*}} polynomial [0.695{{[0-9]+}}, 0.227{{[0-9]+}}, 0.077{{[0-9]+}}] pairs [{{.*}}] : vector<128x128xf32>
 // A row value, or a matrix outside of the loop, is left alone.
 // FAST: math.exp2 %{{.*}} : vector<128x128xf32>
 // FAST: tile.role @other
 // FAST: math.exp2 %{{.*}} : vector<128xf32>
-// SIX: tile.exp2 %{{.*}} pairs [{{[0-9]+}}, {{[0-9]+}}, {{[0-9]+}}, {{[0-9]+}}, {{[0-9]+}}, {{[0-9]+}}] :
-// EIGHT: tile.exp2 %{{.*}} pairs [5, 11, 17, 23, 29, 35, 41, 47] :
-// QUADRATIC: tile.exp2 %{{.*}} polynomial [0.6{{[0-9]+}}, 0.3{{[0-9]+}}] pairs
 tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
   %q = tile.channel "q" smem stages(1) : <vector<128x64xbf16>>
   %v = tile.channel "v" smem stages(1) : <vector<128x64xbf16>>

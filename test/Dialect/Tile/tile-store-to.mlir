@@ -4,23 +4,30 @@
 // store ends at, so that rows behind are out of bounds of i. No coordinate is negative, unless
 // the store's own row is. Lanes that store a value a row compare.
 //
-// RUN: fa4-opt %S/../../Pipelines/Inputs/varlen-attention.mlir --attn-to-nvvm='from=tile to=subtile' | FileCheck %s --dump-input=never --check-prefix=PARTS
-// RUN: fa4-opt %S/../../Pipelines/Inputs/varlen-attention.mlir --attn-to-nvvm='from=tile to=unroll' -o %t.mlir
-// RUN: FileCheck %s --dump-input=never --check-prefix=LANES < %t.mlir
-// RUN: fa4-opt %t.mlir | diff %t.mlir -
-// RUN: fa4-opt %t.mlir --attn-to-nvvm='from=unroll to=nvvm' | FileCheck %s --dump-input=never --check-prefix=NVVM
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
 // RUN: fa4-opt %s --tile-verify-outputs --verify-diagnostics --split-input-file -o /dev/null
-
+//
 // Both halves end where the sequence does.
-// PARTS: tile.store %{{.*}}, %{{.*}}[%[[ROW:.*]], %{{.*}}, %{{.*}}] dims [0, 2] to(%[[END:.*]]) : vector<128x64xbf16>
-// PARTS: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] dims [0, 2] to(%[[END]]) : vector<128x64xbf16>
-
-// LANES: tile.put %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] dim 1 to(%{{.*}}) : f32, memref<2x?xf32>
-// LANES: tile.role @store
-// LANES: tile.store %{{.*}} dims [0, 2] to(%{{.*}})
-
-// NVVM: box = [64, 1, 128], byte_strides = ["128", "256"], dims = ["64", "2", "Tq"], swizzle = "128B", tensor = "q"
-// NVVM: box = [64, 1, 128, 1], byte_strides = ["128", "256", "256"], dims = ["64", "2", "128", "Tq + 1"], offset = "-32768", swizzle = "128B", tensor = "out"
+//
+// $ fa4-opt $S/../../Pipelines/Inputs/varlen-attention.mlir --attn-to-nvvm='from=tile to=subtile'
+// ...
+//     tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] dims [0, 2] to(%{{(?P<end>.*)}}) : vector<128x64xbf16>{{.*}}
+//     tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] dims [0, 2] to(%{{(?P=end)}}) : vector<128x64xbf16>{{.*}}
+// ...
+// $ fa4-opt $S/../../Pipelines/Inputs/varlen-attention.mlir --attn-to-nvvm='from=tile to=unroll' -o kernel.mlir
+// $ cat kernel.mlir
+// ...
+//       tile.put %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] dim 1 to(%{{.*}}) : f32, memref<2x?xf32>
+// ...
+//     tile.role @store{{.*}}
+// ...
+//       tile.store %{{.*}} dims [0, 2] to(%{{.*}}){{.*}}
+// ...
+// $ fa4-opt kernel.mlir | diff kernel.mlir -
+// $ fa4-opt kernel.mlir --attn-to-nvvm='from=unroll to=nvvm'
+// ...
+// {{.*}}box = [64, 1, 128], byte_strides = ["128", "256"], dims = ["64", "2", "Tq"], swizzle = "128B", tensor = "q"{{.*}}box = [64, 1, 128, 1], byte_strides = ["128", "256", "256"], dims = ["64", "2", "128", "Tq + 1"], offset = "-32768", swizzle = "128B", tensor = "out"{{.*}}
+// ...
 
 // That each element is written once is not known.
 tile.kernel @claimed(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},

@@ -1,15 +1,21 @@
 // Tiles with more rows than an MMA has are cut into parts that depend only on
 // themselves; what does not depend on the rows stays common.
 //
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' --split-input-file | FileCheck --dump-input=never %s
+//
 // MMAs of the target's rows: nothing changes.
-// RUN: fa4-opt %S/backward-program.mlir -o %t.before
-// RUN: fa4-opt %S/backward-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' -o %t.after
-// RUN: diff %t.before %t.after
+//
+// $ fa4-opt $S/backward-program.mlir -o before.mlir
+// $ fa4-opt $S/backward-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' -o after.mlir
+// $ diff before.mlir after.mlir
+//
 // The parts need no further cut.
-// RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' --split-input-file -o %t.once
-// RUN: fa4-opt %t.once --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' --split-input-file -o %t.twice
-// RUN: diff %t.once %t.twice
+//
+// $ fa4-opt $S/tile-subtile.mlir \
+//   --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' --split-input-file -o once.mlir
+// $ fa4-opt once.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile))' --split-input-file -o twice.mlir
+// $ diff once.mlir twice.mlir
 
 // A product with a tile of 256 x 128: both parts share B.
 // CHECK-LABEL: tile.kernel @gemm(

@@ -2,13 +2,20 @@
 // half of the rows of a sum over the work tiles of both, and comes to a place of its own,
 // 64 elements behind that of the first one. That turns come is proven, and explored.
 //
-// RUN: rm -rf %t && mkdir %t
-// RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-pair-ctas{pairs=on}))' -o %t/pairs.mlir
-// RUN: FileCheck %s < %t/pairs.mlir
-// RUN: fa4-test-opt %t/pairs.mlir --tile-verify-outputs --tile-explore-protocol -o /dev/null
-// RUN: fa4-opt %t/pairs.mlir --tile-assign-work --tile-warp-specialize --tile-schedule -o %t/schedule.mlir
-// RUN: fa4-test-opt %t/schedule.mlir --tile-verify-outputs --tile-verify-protocol -o /dev/null
-// RUN: fa4-opt %t/schedule.mlir --tile-share-buffers --tile-allocate --tile-distribute --tile-unroll --tile-to-nvvm | FileCheck %s --check-prefix=NVVM
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
+// RUN: FileCheck %s < pairs.mlir
+//
+// $ fa4-opt $S/tile-turns-pairs.mlir \
+//   --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-pair-ctas{pairs=on}))' -o pairs.mlir
+// $ fa4-test-opt pairs.mlir --tile-verify-outputs --tile-explore-protocol -o /dev/null
+// $ fa4-opt pairs.mlir --tile-assign-work --tile-warp-specialize --tile-schedule -o schedule.mlir
+// $ fa4-test-opt schedule.mlir --tile-verify-outputs --tile-verify-protocol -o /dev/null
+// $ fa4-opt schedule.mlir --tile-share-buffers --tile-allocate --tile-distribute --tile-unroll --tile-to-nvvm
+// ...
+// {{.*}}llvm.load {{.*}} atomic syncscope("device") acquire{{.*}}
+// ...
+// {{.*}}red.release.gpu.global.add.u32{{.*}}
+// ...
 
 // CHECK: cluster = #tile.cluster<size = 2, axis = 0>
 // CHECK: %[[TILE:.*]] = tile.work_tile
@@ -23,8 +30,6 @@
 // CHECK: %[[PLACE:.*]] = arith.addi %[[ROW]], %[[OFFSET]] : index
 // CHECK: tile.await_turn %{{.*}}[%[[PLACE]]] of %[[PAIR]] in %[[FROM]] to %[[TO]]
 
-// NVVM: llvm.load {{.*}} atomic syncscope("device") acquire
-// NVVM: red.release.gpu.global.add.u32
 tile.kernel @sum(%a: memref<?x?xbf16> {tile.name = "a", tile.dims = ["N", "K"]},
                  %b: memref<?x128xbf16> {tile.name = "b", tile.dims = ["N", "128"]},
                  %y: memref<?x128xf32> {tile.name = "y", tile.dims = ["K", "128"], tile.output = "ordered"},

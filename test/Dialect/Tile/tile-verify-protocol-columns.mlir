@@ -2,27 +2,45 @@
 // time, in its own buffer. The verifier must accept this, and find columns that
 // are read after they have been overwritten.
 //
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
+// RUN: FileCheck %s --dump-input=never < kernel.mlir
 
-// RUN: fa4-opt %S/Inputs/attention-program.mlir --attn-to-nvvm='from=tile to=unroll' -o %t.mlir
-// RUN: FileCheck %s --dump-input=never < %t.mlir
+// $ fa4-opt $S/Inputs/attention-program.mlir --attn-to-nvvm='from=tile to=unroll' -o kernel.mlir
+//
 // CHECK: %[[READ:.*]] = tile.channel "mma_correction"
 // CHECK: %[[WRITTEN:.*]] = tile.channel "correction_mma" {{.*}} in_place_of(%[[READ]]
 // CHECK: tile.write {{.*}}, %[[WRITTEN]] :
 // CHECK-NOT: tile.commit
 // CHECK: tile.read %[[READ]][32] :
-// RUN: fa4-opt %t.mlir --tile-verify-protocol=print -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=STEPS
-// STEPS: @attention: {{[0-9]+}} steps
+//
+// $ fa4-opt kernel.mlir --tile-verify-protocol=print -o /dev/null
+// @attention: {{[0-9]+}} steps{{.*}}
 
-// Columns that have been written already.
-// RUN: sed -e 's,tile.read %mma_correction\[32\],tile.read %mma_correction,' %t.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=AGAIN
-// RUN: sed -e 's,tile.read %mma_correction\[32\],tile.read %mma_correction[31],' %t.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=AGAIN
-// AGAIN: error: channel "mma_correction": @correction reads a value that has been overwritten
-// AGAIN: note: overwritten by @correction
+// Columns are read that have been written already.
+//
+// $ sed -e 's,tile.read %mma_correction\[32\],tile.read %mma_correction,' kernel.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "mma_correction": @correction reads a value that has been overwritten
+// ...
+// {{.*}}note: overwritten by @correction in pass 1 of its loop
+// ...
+// [1]
+// $ sed -e 's,tile.read %mma_correction\[32\],tile.read %mma_correction[31],' kernel.mlir \
+//   | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "mma_correction": @correction reads a value that has been overwritten
+// ...
+// {{.*}}note: overwritten by @correction in pass 1 of its loop
+// ...
+// [1]
 
-// Columns that nobody writes.
-// RUN: sed -e '/tile.write .*%correction_mma\[96\]/d' %t.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=MISSING
-// MISSING: error: channel "correction_mma": @correction commits a stage of which some columns are not written
+// Nobody writes some columns.
+//
+// $ sed -e '/tile.write .*%correction_mma\[96\]/d' kernel.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "correction_mma": @correction commits a stage of which some columns are not written
+// ...
+// [1]
 
 // What a branch alone uses may be read in front of it, also some columns at a time: here, nothing was written if K is 0.
-// RUN: fa4-opt %S/../../Pipelines/gemm.mlir --attn-to-nvvm='from=tile to=unroll' | fa4-opt --tile-verify-protocol=print -o /dev/null 2>&1 | FileCheck %s --dump-input=never --check-prefix=GUARDED
-// GUARDED: @gemm: {{[0-9]+}} steps
+//
+// $ fa4-opt $S/../../Pipelines/gemm.mlir --attn-to-nvvm='from=tile to=unroll' \
+//   | fa4-opt --tile-verify-protocol=print -o /dev/null
+// @gemm: {{[0-9]+}} steps{{.*}}

@@ -1,58 +1,114 @@
-// The verifier finds each kind of fault in the protocol. Each run changes a few
+// The verifier finds each kind of fault in the protocol. Each command changes a few
 // lines of a right kernel.
 //
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
 // RUN: fa4-opt %s --tile-verify-protocol --split-input-file --verify-diagnostics
-// Each run changes a few lines of the kernel in Inputs/protocol.mlir; placements are at the end.
+//
+// Each command changes a few lines of the kernel in Inputs/protocol.mlir; placements are at the end.
 
-// A missing wait, release, acquire, commit.
-// RUN: sed -e '/#wait-o$/d' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-WAIT
-// NO-WAIT: error: channel "o" is committed, but no role waits for it
-// RUN: sed -e '/#release$/d' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-RELEASE
-// NO-RELEASE: error: channel "u": 1 values are waited for by @lanes, but 0 released
-// NO-RELEASE: note: @mma makes 1 pass of this loop
-// RUN: sed -e '/#acquire$/d' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-ACQUIRE
-// NO-ACQUIRE: error: channel "u": 1 values are committed, but 0 acquired
-// RUN: sed -e '/#commit$/d' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=NO-COMMIT
-// NO-COMMIT: error: channel "u" is never committed
-// A release before the MMA that reads the stage, and a read after the release.
-// RUN: sed -e '/#late-release$/d' -e 's,//+early-release ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=EARLY-RELEASE
-// EARLY-RELEASE: error: channel "k": a stage is read after its release
-// RUN: sed -e 's,//+read-after-release ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=READ-AFTER-RELEASE
-// READ-AFTER-RELEASE: error: channel "o": a stage is read after its release
-// A commit before the last write, and twice.
-// RUN: sed -e 's,//+early-commit ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=EARLY-COMMIT
-// EARLY-COMMIT: error: @mma commits the result of 'tile.mma' to no channel
-// RUN: sed -e 's,//+second-commit ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=SECOND-COMMIT
-// SECOND-COMMIT: error: channel "u": @mma commits a stage that it has not acquired
-// Two roles that wait for each other.
-// RUN: sed -e '/#wait-u$/d' -e 's,//+swapped-waits ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=SWAPPED-WAITS
-// SWAPPED-WAITS: error: channel "p": @mma waits forever
-// SWAPPED-WAITS: note: @mma in pass 1 of its loop waits for commit number 1 of channel "p" by @lanes
-// SWAPPED-WAITS: note: @lanes in pass 1 of its loop waits for commit number 1 of channel "u" by @mma
-// SWAPPED-WAITS: note: @mma makes 1 pass of this loop
-// A ring that is shorter than what a role waits for at once.
-// RUN: sed -e '/#two-stages$/d' -e 's,//+one-stage ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=ONE-STAGE
-// ONE-STAGE: error: channel "k": @load waits forever
-// ONE-STAGE: note: @load in pass 1 of its loop waits for release number 1 of channel "k" by @mma
-// ONE-STAGE: note: @mma in pass 1 of its loop waits for commit number 2 of channel "k" by @load
-// A wait outside of the loop, and a loop with another bound.
-// RUN: sed -e '/#wait-inside$/d' -e 's,//+wait-outside ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=WAIT-OUTSIDE
-// WAIT-OUTSIDE: error: channel "k": @mma waits forever
-// WAIT-OUTSIDE: note: @mma waits for commit number 1 of channel "k" by @load, which has ended
-// WAIT-OUTSIDE: note: @load makes 0 passes of this loop
-// RUN: sed -e '/#trips$/d' -e 's,//+other-trips ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=OTHER-TRIPS
-// OTHER-TRIPS: error: channel "o": it is not shown that @lanes commits it as often as @store waits for that: the passes of their loops are computed in different ways
-// OTHER-TRIPS: note: @store in pass 1 of its loop waits for commit number 1 of channel "o" by @lanes, which has ended
-// Two producers.
-// RUN: sed -e 's,//+two-producers ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=TWO-PRODUCERS
-// TWO-PRODUCERS: error: channel "o" has two producers, @lanes and @other
-// In place of what is still read, or is written by who reads it.
-// RUN: fa4-opt %S/Inputs/protocol.mlir --pass-pipeline='builtin.module(tile.kernel(tile-share-buffers,tile-allocate,tile-distribute))' -o %t.lanes
-// RUN: sed '/tile.commit .p /a\  %%late = tile.read %%s : <vector<128x128xf32>> -> vector<128xf32>' %t.lanes | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=LATE-READ
-// LATE-READ: error: channel "s": @lanes reads a value that has been overwritten
-// LATE-READ: note: overwritten by @lanes in pass 1 of its loop
-// RUN: sed -e '/#in-place$/d' -e 's,//+wrong-place ,,' %S/Inputs/protocol.mlir | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --dump-input=never --check-prefix=WRONG-PLACE
-// WRONG-PLACE: error: channel "u": @mma overwrites an operand of the operation itself (channel "p")
+// A wait, a release, an acquire, and a commit are missing.
+//
+// $ sed -e '/#wait-o$/d' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "o" is committed, but no role waits for it
+// ...
+// [1]
+// $ sed -e '/#release$/d' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "u": 1 values are waited for by @lanes, but 0 released
+// ...
+// {{.*}}note: @mma makes 1 pass of this loop
+// ...
+// [1]
+// $ sed -e '/#acquire$/d' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "u": 1 values are committed, but 0 acquired
+// ...
+// [1]
+// $ sed -e '/#commit$/d' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "u" is never committed
+// ...
+// [1]
+//
+// A release stands before the MMA that reads the stage, and a read after the release.
+//
+// $ sed -e '/#late-release$/d' -e 's,//+early-release ,,' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "k": a stage is read after its release
+// ...
+// [1]
+// $ sed -e 's,//+read-after-release ,,' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "o": a stage is read after its release
+// ...
+// [1]
+//
+// A commit stands before the last write, and another one is there twice.
+//
+// $ sed -e 's,//+early-commit ,,' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: @mma commits the result of 'tile.mma' to no channel
+// ...
+// [1]
+// $ sed -e 's,//+second-commit ,,' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "u": @mma commits a stage that it has not acquired
+// ...
+// [1]
+//
+// Two roles wait for each other.
+//
+// $ sed -e '/#wait-u$/d' -e 's,//+swapped-waits ,,' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "p": @mma waits forever for @lanes to commit it
+// ...
+// {{.*}}note: @mma in pass 1 of its loop waits for commit number 1 of channel "p" by @lanes
+// {{.*}}note: @lanes in pass 1 of its loop waits for commit number 1 of channel "u" by @mma
+// ...
+// {{.*}}note: @mma makes 1 pass of this loop
+// ...
+// [1]
+//
+// A ring is shorter than what a role waits for at once.
+//
+// $ sed -e '/#two-stages$/d' -e 's,//+one-stage ,,' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "k": @load waits forever for @mma to release it
+// ...
+// {{.*}}note: @load in pass 1 of its loop waits for release number 1 of channel "k" by @mma
+// {{.*}}note: @mma in pass 1 of its loop waits for commit number 2 of channel "k" by @load
+// ...
+// [1]
+//
+// A wait stands outside of its loop, and a loop has another bound.
+//
+// $ sed -e '/#wait-inside$/d' -e 's,//+wait-outside ,,' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "k": @mma waits forever for @load to commit it
+// ...
+// {{.*}}note: @mma waits for commit number 1 of channel "k" by @load, which has ended
+// {{.*}}note: @load makes 0 passes of this loop
+// ...
+// [1]
+// $ sed -e '/#trips$/d' -e 's,//+other-trips ,,' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "o": it is not shown that @lanes commits it as often as @store waits for that: the passes of their loops are computed in different ways
+// ...
+// {{.*}}note: @store in pass 1 of its loop waits for commit number 1 of channel "o" by @lanes, which has ended
+// ...
+// [1]
+//
+// A channel has two producers.
+//
+// $ sed -e 's,//+two-producers ,,' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "o" has two producers, @lanes and @other
+// ...
+// [1]
+//
+// A buffer lies in place of one that is still read, or that the role itself reads.
+//
+// $ fa4-opt $S/Inputs/protocol.mlir \
+//   --pass-pipeline='builtin.module(tile.kernel(tile-share-buffers,tile-allocate,tile-distribute))' -o lanes.mlir
+// $ sed '/tile.commit .p /a\  %late = tile.read %s : <vector<128x128xf32>> -> vector<128xf32>' lanes.mlir \
+//   | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "s": @lanes reads a value that has been overwritten
+// ...
+// {{.*}}note: overwritten by @lanes in pass 1 of its loop
+// ...
+// [1]
+// $ sed -e '/#in-place$/d' -e 's,//+wrong-place ,,' $S/Inputs/protocol.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: channel "u": @mma overwrites an operand of the operation itself (channel "p")
+// ...
+// [1]
 
 // Lanes read `in` and write `out`, whose rows lie elsewhere.
 tile.kernel @overlap(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},

@@ -2,24 +2,31 @@
 // barrier, and each CTA has a stage of the channel. That role reads a scalar where it
 // waits, before it gives the stages back, so nothing is read after its release.
 //
-// DEFINE: %{verify} = fa4-opt --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))'
-// RUN: rm -rf %t && mkdir %t
-// RUN: %{verify} %s -o /dev/null
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
+//
+// $ fa4-opt --tile-verify-protocol $S/tile-verify-protocol-leader.mlir -o /dev/null
 //
 // Nobody gives the stage of the scalar back, but the scores in which lanes have their next one
 // come from MMAs behind the wait.
-// RUN: sed '/tile.acquire %%q /d; /tile.release %%q /d' %s > %t/one.mlir
-// RUN: %{verify} %t/one.mlir -o /dev/null
+//
+// $ sed '/tile.acquire %q /d; /tile.release %q /d' $S/tile-verify-protocol-leader.mlir > one.mlir
+// $ fa4-opt --tile-verify-protocol one.mlir -o /dev/null
 //
 // Without that, the second scalar of a pass may come before the leader has seen the first.
-// RUN: sed 's/^ *tile.commit %%q, .*/&\n&/; s/^\( *\)%%number = \(tile.wait %%q .*\)/&\n\1%%other = \2/' %t/one.mlir > %t/two.mlir
-// RUN: not %{verify} %t/two.mlir 2>&1 | FileCheck %s --check-prefix=TWO
-// TWO: error: channel "q": a value is committed before @mma has surely waited for the previous one in this stage
+//
+// $ sed 's/^ *tile.commit %q, .*/&\n&/; s/^\( *\)%number = \(tile.wait %q .*\)/&\n\1%other = \2/' one.mlir > two.mlir
+// $ fa4-opt --tile-verify-protocol two.mlir
+// {{.*}}error: channel "q": a value is committed before @mma has surely waited for the previous one in this stage
+// ...
+// [1]
 //
 // The leader waits for both CTAs: each must commit a scalar before the scores that it waits for.
-// RUN: sed 's/^\( *\)tile.acquire %%s .*/\1%%early = tile.wait %%q : <index> -> index\n&/; /%%number/d' %s > %t/early.mlir
-// RUN: not %{verify} %t/early.mlir 2>&1 | FileCheck %s --check-prefix=EARLY
-// EARLY: error: channel "q": @mma waits forever for @lanes to commit it
+//
+// $ sed 's/^\( *\)tile.acquire %s .*/\1%early = tile.wait %q : <index> -> index\n&/; /%number/d' $S/tile-verify-protocol-leader.mlir > early.mlir
+// $ fa4-opt --tile-verify-protocol early.mlir
+// {{.*}}error: channel "q": @mma waits forever for @lanes to commit it
+// ...
+// [1]
 
 tile.kernel @kernel(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
     attributes {chip = "sm_100a", cluster = #tile.cluster<size = 2, axis = 0>, grid = [#tile.extent<"N" by 128>]} {

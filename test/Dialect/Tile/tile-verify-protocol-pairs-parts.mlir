@@ -3,22 +3,37 @@
 // part of it, through a loop that carries it, or through a branch. A channel with
 // another part would let the MMA read columns that no CTA has loaded.
 //
-// RUN: fa4-opt %s --tile-verify-protocol -o /dev/null
-// RUN: sed '/#carried/s/split(1)/split(0)/' %s | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=CARRIED
-// CARRIED: error: 'tile.mma' op needs a B of which each CTA of the cluster has half of the columns, which channel "first" has not
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
+//
+// $ fa4-opt $S/tile-verify-protocol-pairs-parts.mlir --tile-verify-protocol -o /dev/null
+// $ sed '/#carried/s/split(1)/split(0)/' $S/tile-verify-protocol-pairs-parts.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: 'tile.mma' op needs a B of which each CTA of the cluster has half of the columns, which channel "first" has not
+// ...
+// [1]
 //
 // Each side of a branch counts.
-// RUN: sed '/#then/s/split(1)/split(0)/' %s | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=THEN
-// THEN: error: 'tile.mma' op needs a B of which each CTA of the cluster has half of the columns, which channel "second" has not
-// RUN: sed '/#else/s/split(1)//' %s | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=ELSE
-// ELSE: error: 'tile.mma' op needs a B of which each CTA of the cluster has half of the columns, which channel "third" has not
-// RUN: sed '/#whole/{s/ :/ split(0) :/;s/%%row/%%c0/}' %s | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=WHOLE
-// WHOLE: error: 'tile.mma' op has an A of which each CTA of the cluster has only a part, in channel "A"
+//
+// $ sed '/#then/s/split(1)/split(0)/' $S/tile-verify-protocol-pairs-parts.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: 'tile.mma' op needs a B of which each CTA of the cluster has half of the columns, which channel "second" has not
+// ...
+// [1]
+// $ sed '/#else/s/split(1)//' $S/tile-verify-protocol-pairs-parts.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: 'tile.mma' op needs a B of which each CTA of the cluster has half of the columns, which channel "third" has not
+// ...
+// [1]
+// $ sed '/#whole/{s/ :/ split(0) :/;s/%row/%c0/}' $S/tile-verify-protocol-pairs-parts.mlir \
+//   | fa4-opt --tile-verify-protocol
+// {{.*}}error: 'tile.mma' op has an A of which each CTA of the cluster has only a part, in channel "A"
+// ...
+// [1]
 //
 // A part of the columns is in one CTA, not half in each; a part of the rows is.
-// RUN: sed 's,//+rows ,,' %s | fa4-opt --tile-verify-protocol -o /dev/null
-// RUN: sed 's,//+columns ,,' %s | not fa4-opt --tile-verify-protocol 2>&1 | FileCheck %s --check-prefix=COLUMNS
-// COLUMNS: error: 'tile.mma' op needs a B of which each CTA of the cluster has half of the columns, but takes some of the columns of channel "second"
+//
+// $ sed 's,//+rows ,,' $S/tile-verify-protocol-pairs-parts.mlir | fa4-opt --tile-verify-protocol -o /dev/null
+// $ sed 's,//+columns ,,' $S/tile-verify-protocol-pairs-parts.mlir | fa4-opt --tile-verify-protocol
+// {{.*}}error: 'tile.mma' op needs a B of which each CTA of the cluster has half of the columns, but takes some of the columns of channel "second"
+// ...
+// [1]
 
 !a = vector<128x64xbf16>
 !b = vector<64x128xbf16>

@@ -4,53 +4,68 @@
 // or by the MMAs of the leader. Without that, all roles still take their steps in the
 // same order, but accesses to shared memory may be under way at the same time.
 //
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
+//
 // The explorer knows it by itself.
 //
-// DEFINE: %{verify} = fa4-opt --pass-pipeline='builtin.module(tile.kernel(tile-verify-protocol))'
-// DEFINE: %{explore} = fa4-test-opt --pass-pipeline='builtin.module(tile.kernel(tile-explore-protocol))'
-// RUN: rm -rf %t && mkdir %t
-// RUN: %{verify} %s -o /dev/null
-// RUN: %{explore} %s -o /dev/null
+// $ fa4-opt --tile-verify-protocol $S/tile-verify-protocol-relaxed.mlir -o /dev/null
+// $ fa4-test-opt --tile-explore-protocol $S/tile-verify-protocol-relaxed.mlir -o /dev/null
 //
 // The vectors that lanes have read are loaded anew when @sums has freed "c", for
 // which it waits for "p".
-// RUN: sed '/#vectors$/d' %s > %t/vectors.mlir
-// RUN: not %{verify} %t/vectors.mlir 2>&1 | FileCheck %s --check-prefix=VECTORS
-// RUN: not %{explore} %t/vectors.mlir 2>&1 | FileCheck %s --check-prefix=UNSEEN
-// UNSEEN: error: only relaxed arrivals order this access of @load{{.*}} to shared memory behind one of @lanes
-// VECTORS: vectors.mlir:[[#]]:{{[0-9]+}}: error: channel "v": @load may overwrite a stage in pass 2 of its loop while @lanes reads it (channel "v")
-// VECTORS: note: the access in pass 1 of its loop, which nothing orders before the write: only relaxed arrivals, at the barriers of the leader, lead from it to @load: they order accesses to tensor memory, not to shared memory
-// VECTORS: %rows = vector.broadcast %tv
-// VECTORS: note: this arrival in pass 1 of its loop is relaxed
-// VECTORS: tile.release %s
+//
+// $ sed '/#vectors$/d' $S/tile-verify-protocol-relaxed.mlir > vectors.mlir
+// $ fa4-opt --tile-verify-protocol vectors.mlir
+// vectors.mlir:{{\d+}}:{{[0-9]+}}: error: channel "v": @load may overwrite a stage in pass 2 of its loop while @lanes reads it (channel "v")
+// ...
+// {{.*}}note: the access in pass 1 of its loop, which nothing orders before the write: only relaxed arrivals, at the barriers of the leader, lead from it to @load: they order accesses to tensor memory, not to shared memory
+//       %rows = vector.broadcast %tv{{.*}}
+// ...
+// {{.*}}note: this arrival in pass 1 of its loop is relaxed
+//       tile.release %s{{.*}}
+// ...
+// [1]
+// $ fa4-test-opt --tile-explore-protocol vectors.mlir
+// {{.*}}error: only relaxed arrivals order this access of @load to shared memory behind one of @lanes
+// ...
+// [1]
 //
 // The operands of @scores are loaded anew when "c" is free. @lanes have seen that the
 // MMAs have read them, but nobody whom they have told so by "p".
-// RUN: sed '/#operands$/d' %s > %t/operands.mlir
-// RUN: not %{verify} %t/operands.mlir 2>&1 | FileCheck %s --check-prefix=OPERANDS
-// RUN: not %{explore} %t/operands.mlir 2>&1 | FileCheck %s --check-prefix=READ
-// READ: error: only relaxed arrivals order this access of @load{{.*}} to shared memory behind one of @scores
-// OPERANDS: operands.mlir:[[#]]:{{[0-9]+}}: error: channel "a": @load may overwrite a stage in pass 2 of its loop while @scores reads it (channel "a")
-// OPERANDS: note: the access in pass 1 of its loop, which nothing orders before the write: only relaxed arrivals, at the barriers of the leader, lead from it to @load
+//
+// $ sed '/#operands$/d' $S/tile-verify-protocol-relaxed.mlir > operands.mlir
+// $ fa4-opt --tile-verify-protocol operands.mlir
+// operands.mlir:{{\d+}}:{{[0-9]+}}: error: channel "a": @load may overwrite a stage in pass 2 of its loop while @scores reads it (channel "a")
+// ...
+// {{.*}}note: the access in pass 1 of its loop, which nothing orders before the write: only relaxed arrivals, at the barriers of the leader, lead from it to @load: they order accesses to tensor memory, not to shared memory
+// ...
+// [1]
+// $ fa4-test-opt --tile-explore-protocol operands.mlir
+// {{.*}}error: only relaxed arrivals order this access of @load to shared memory behind one of @scores
+// ...
+// [1]
 //
 // Tensor memory is ordered by the same arrivals: @scores loads no new operands,
 // so it writes no new "s", before "p" says that lanes have read the last one.
-// RUN: sed '/tile.acquire %%s /d; /tile.release %%s /d' %s > %t/scores.mlir
-// RUN: %{verify} %t/scores.mlir -o /dev/null
-// RUN: %{explore} %t/scores.mlir -o /dev/null
+//
+// $ sed '/tile.acquire %s /d; /tile.release %s /d' $S/tile-verify-protocol-relaxed.mlir > scores.mlir
+// $ fa4-opt --tile-verify-protocol scores.mlir -o /dev/null
+// $ fa4-test-opt --tile-explore-protocol scores.mlir -o /dev/null
 //
 // Where lanes hand on "p" in shared memory, they arrive by a release of the
 // cluster, which orders all that they have done and seen before.
-// RUN: sed 's/tile.channel "p" tmem/tile.channel "p" smem/' %t/vectors.mlir > %t/vectors-smem.mlir
-// RUN: %{verify} %t/vectors-smem.mlir -o /dev/null
-// RUN: %{explore} %t/vectors-smem.mlir -o /dev/null
-// RUN: sed 's/tile.channel "p" tmem/tile.channel "p" smem/' %t/operands.mlir > %t/operands-smem.mlir
-// RUN: %{verify} %t/operands-smem.mlir -o /dev/null
-// RUN: %{explore} %t/operands-smem.mlir -o /dev/null
+//
+// $ sed 's/tile.channel "p" tmem/tile.channel "p" smem/' vectors.mlir > vectors-smem.mlir
+// $ fa4-opt --tile-verify-protocol vectors-smem.mlir -o /dev/null
+// $ fa4-test-opt --tile-explore-protocol vectors-smem.mlir -o /dev/null
+// $ sed 's/tile.channel "p" tmem/tile.channel "p" smem/' operands.mlir > operands-smem.mlir
+// $ fa4-opt --tile-verify-protocol operands-smem.mlir -o /dev/null
+// $ fa4-test-opt --tile-explore-protocol operands-smem.mlir -o /dev/null
 //
 // Arrivals in the CTA are releases.
-// RUN: sed '/#vectors$/d; /#operands$/d; s/ cluster = [^>]*>,//; s/ leader//; s/ split([01])//' %s > %t/alone.mlir
-// RUN: %{verify} %t/alone.mlir -o /dev/null
+//
+// $ sed '/#vectors$/d; /#operands$/d; s/ cluster = [^>]*>,//; s/ leader//; s/ split([01])//' $S/tile-verify-protocol-relaxed.mlir > alone.mlir
+// $ fa4-opt --tile-verify-protocol alone.mlir -o /dev/null
 
 tile.kernel @kernel(
     %x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
