@@ -15,7 +15,7 @@
 // dq is summed over key tiles, in f32 and without the factor `scale`: what
 // converts it afterwards multiplies. delta = rowsum(dout * out), c = scale * log2(e).
 
-// On pairs of CTAs (tile-pair-ctas-sums.mlir), Q and dO are the B of an MMA by rows and of another one by columns, and
+// On pairs of CTAs (tile-pair-ctas-gradient.mlir), Q and dO are the B of an MMA by rows and of another one by columns, and
 // dQ sums over the keys of both CTAs: its K is that of both, its dS is exchanged, and each CTA adds half of the queries.
 // K and V are the A of the others, whole in each CTA.
 
@@ -41,7 +41,6 @@
 // PAIR: %[[DQ:.*]] = tile.mma transpose %[[X]], %[[KT]] : vector<256x64xbf16>, vector<256x128xbf16> -> vector<64x128xf32>
 // PAIR: tile.reduce_add %[[DQ]], %arg6
 
-// REMARK: pairs of CTAs along axis 0 of the grid: MMAs read 196608 bytes of shared memory in each CTA instead of 262144 and take 2560 cycles instead of 2560; buffers of loads take 32768 bytes more; reductions write and read 65536 bytes of shared memory instead of 131072, lanes and exchanges 65536 instead of 32768; together 2560 cycles of shared memory instead of 3328
 tile.kernel @backward(
     %q: memref<?x?x?x128xbf16> {tile.name = "q", tile.dims = ["B", "Sq", "H", "128"]},
     %k: memref<?x?x?x128xbf16> {tile.name = "k", tile.dims = ["B", "Sk", "H", "128"]},

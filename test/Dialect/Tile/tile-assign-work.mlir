@@ -3,9 +3,6 @@
 // coordinates of the work tile, the order from what the loads in loops depend on.
 //
 // RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-assign-work{schedule=auto}))' | FileCheck %s --check-prefixes=CHECK,AUTO
-// RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-assign-work{schedule=static}))' | FileCheck %s --check-prefixes=CHECK,STATIC
-// RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-assign-work{schedule=clc}))' | FileCheck %s --check-prefixes=CHECK,CLC
-// RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-assign-work{schedule=grid}))' | FileCheck %s --check-prefixes=CHECK,GRID
 // RUN: not fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-assign-work{schedule=best}))' 2>&1 | FileCheck %s --check-prefix=NAME
 // NAME: error: tile-assign-work: there is no schedule 'best'; the schedules are auto, grid, static, lpt, clc
 
@@ -17,14 +14,6 @@
 // AUTO-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = 66322432, group_bytes = 128, size = "Sk">
 // AUTO-SAME: schedule = #tile.schedule<lpt>
 // AUTO: tile.work_tile
-// STATIC-SAME: descending = true
-// STATIC-SAME: schedule = #tile.schedule<static>
-// STATIC: tile.work (%[[I:.*]], %[[H:.*]]) {
-// STATIC: arith.muli %[[I]],
-// CLC-SAME: schedule = #tile.schedule<clc>
-// CLC: tile.work
-// GRID-NOT: schedule
-// GRID: tile.work_tile
 tile.kernel @causal(%q: memref<?x?x64xbf16> {tile.name = "q", tile.dims = ["Sq", "H", "64"], tile.output = "partial"},
                     %k: memref<?x?x64xbf16> {tile.name = "k", tile.dims = ["Sk", "H", "64"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"Sq" by 128>, #tile.extent<"H">]} {
@@ -49,7 +38,6 @@ tile.kernel @causal(%q: memref<?x?x64xbf16> {tile.name = "q", tile.dims = ["Sq",
 }
 
 // -----
-
 
 // A kernel that has a plan gets the schedule of its plan.
 

@@ -3,11 +3,6 @@
 //
 // RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=on print}))' --verify-diagnostics | FileCheck %s
 // RUN: fa4-opt %s --split-input-file --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=auto}))' | FileCheck %s --check-prefix=AUTO
-// RUN: fa4-opt %S/backward-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas{pairs=on print}))' 2> %t.remarks | FileCheck %S/backward-program.mlir --check-prefix=PAIR
-// RUN: FileCheck %S/backward-program.mlir --check-prefix=REMARK < %t.remarks
-// RUN: fa4-opt %S/backward-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-pair-ctas))' | FileCheck %s --check-prefix=GRADIENT
-// The program goes the whole way down, with all proofs.
-// RUN: fa4-opt %S/backward-program.mlir --attn-to-nvvm='from=subtile to=nvvm pairs=on' -o /dev/null
 //
 // By default there are pairs where they keep the port of shared memory busy for a sixth
 // less time: half as much is added; but what is computed and exchanged takes twice as long.
@@ -15,7 +10,6 @@
 // AUTO: tile.kernel @computed
 // AUTO-NOT: cluster =
 // AUTO: tile.kernel @persistent
-// GRADIENT: cluster = #tile.cluster<size = 2, axis = 0>
 
 // A product A^T B whose work tiles are blocks of the rows that it sums over. Both operands
 // are loads of the work tile, with zeros behind the last row: A is loaded by rows of

@@ -4,8 +4,6 @@
 // RUN: fa4-opt %s --canonicalize --cse --loop-invariant-code-motion --control-flow-sink --tile-verify-outputs | FileCheck %s
 // RUN: fa4-opt %s --tile-subtile --tile-assign-work --tile-warp-specialize | FileCheck %s --check-prefix=ROLES
 // RUN: fa4-opt %s --tile-subtile --tile-assign-work --tile-warp-specialize --canonicalize --cse --loop-invariant-code-motion --tile-schedule | FileCheck %s --check-prefix=STAGES
-// RUN: fa4-opt %s --tile-subtile --tile-warp-specialize --tile-schedule --tile-share-buffers --tile-allocate --tile-distribute --tile-unroll --tile-to-nvvm | FileCheck %s --check-prefix=NVVM
-// RUN: fa4-opt %s --tile-subtile --tile-assign-work --tile-warp-specialize --tile-schedule --tile-share-buffers --tile-allocate --tile-distribute --tile-unroll --tile-to-nvvm | FileCheck %s --check-prefix=ORDER
 
 // CHECK: scf.for
 // CHECK: %[[TURN:.*]] = tile.await_turn %{{.*}}[%{{.*}}] of %{{.*}} in %{{.*}} to %{{.*}} : memref<?xi32>
@@ -29,16 +27,6 @@
 // STAGES-NEXT: tile.release
 // STAGES-NEXT: tile.pass_turn
 
-// NVVM: %[[NUMBER:.*]] = llvm.sub %{{.*}}, %{{.*}} : i32
-// NVVM: llvm.load %[[PLACE:.*]] atomic syncscope("device") acquire {alignment = 4 : i64} : !llvm.ptr<1> -> i32
-// NVVM: nvvm.cp.async.bulk.tensor.reduce
-// NVVM: nvvm.cp.async.bulk.commit.group
-// NVVM: nvvm.cp.async.bulk.wait_group 0 {read}
-// NVVM: nvvm.mbarrier.arrive
-// NVVM: nvvm.cp.async.bulk.wait_group 0{{$}}
-// NVVM: llvm.inline_asm has_side_effects {{.*}}"red.release.gpu.global.add.u32 [$0], $1;"
-
-// ORDER: llvm.load {{.*}} atomic syncscope("device") acquire
 tile.kernel @sum(%a: memref<?x?x64xbf16> {tile.name = "a", tile.dims = ["N", "K", "64"]},
                  %b: memref<?x64x64xbf16> {tile.name = "b", tile.dims = ["N", "64", "64"]},
                  %y: memref<?x64xf32> {tile.name = "y", tile.dims = ["K", "64"], tile.output = "ordered"},
@@ -62,34 +50,3 @@ tile.kernel @sum(%a: memref<?x?x64xbf16> {tile.name = "a", tile.dims = ["N", "K"
     tile.pass_turn %turn
   }
 }
-
-// A sum of 128 columns is staged and added in parts of 32, for which there is room behind the place: the next tile adds a part
-// when it has been added. A part is waited for before it is added, and passed on while the next one is.
-//
-// RUN: fa4-opt %S/Inputs/deterministic.mlir --attn-to-nvvm='to=schedule pairs=off' | FileCheck %s --check-prefix=PARTS
-// RUN: fa4-opt %S/Inputs/deterministic.mlir --attn-to-nvvm='to=nvvm pairs=off' | FileCheck %s --check-prefix=COUNTS
-// PARTS: %[[TURN:.*]] = tile.await_turn {{.*}} parts(4) : memref<?x?x?xi32>
-// PARTS-COUNT-2: tile.reduce_add {{.*}} in_turn(%[[TURN]])
-// PARTS-NEXT: tile.release
-// PARTS: tile.reduce_add {{.*}} in_turn(%[[TURN]])
-// PARTS-NEXT: tile.release
-// PARTS: tile.reduce_add {{.*}} in_turn(%[[TURN]])
-// PARTS-NEXT: tile.release
-// PARTS-NEXT: tile.release
-// PARTS-NEXT: tile.pass_turn %[[TURN]]
-// COUNTS: acquire
-// COUNTS: tensor.reduce
-// COUNTS: acquire
-// COUNTS: tensor.reduce
-// COUNTS: wait_group 1{{$}}
-// COUNTS: red.release
-// COUNTS: acquire
-// COUNTS: tensor.reduce
-// COUNTS: wait_group 1{{$}}
-// COUNTS: red.release
-// COUNTS: acquire
-// COUNTS: tensor.reduce
-// COUNTS: wait_group 1{{$}}
-// COUNTS: red.release
-// COUNTS: wait_group 0{{$}}
-// COUNTS: red.release

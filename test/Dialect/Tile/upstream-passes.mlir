@@ -1,14 +1,11 @@
 // Upstream's passes on kernels with roles: what they may not move stays where it is,
 // because effects hold it or because the fold interface of the dialect keeps it.
 //
-// RUN: fa4-opt %s --canonicalize | FileCheck %s --check-prefixes=CHECK,FOLD
-// RUN: fa4-opt %s --sccp | FileCheck %s --check-prefixes=CHECK,FOLD
-// RUN: fa4-opt %s --cse | FileCheck %s --check-prefixes=CHECK,CSE
-// RUN: fa4-opt %s --loop-invariant-code-motion | FileCheck %s --check-prefixes=CHECK,LICM
-// RUN: fa4-opt %s --control-flow-sink | FileCheck %s --check-prefixes=CHECK
-// RUN: fa4-opt %s --symbol-dce | FileCheck %s --check-prefixes=CHECK
-// RUN: fa4-opt %s --remove-dead-values | FileCheck %s --check-prefixes=CHECK
+// RUN: %commands %s
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(symbol-dce,sccp,loop-invariant-code-motion,cse,control-flow-sink,canonicalize,remove-dead-values))' | FileCheck %s
+//
+// $ for pass in canonicalize sccp cse loop-invariant-code-motion control-flow-sink symbol-dce \
+//     remove-dead-values; do fa4-opt $S/upstream-passes.mlir --$pass | FileCheck $S/upstream-passes.mlir || echo $pass; done
 
 // Each asynchronous operation fills or reads a stage of its own: two that are alike
 // are not one, and none leaves the loop, the branch or the place between operations on
@@ -82,31 +79,6 @@ tile.kernel @asynchronous(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["
   }
 }
 
-// A role's constants stay in it; what is folded becomes a constant of the role.
-//
-// CHECK-LABEL: tile.kernel @constants
-// CHECK-NOT: arith.constant
-// CHECK: tile.role @first
-tile.kernel @constants(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
-    attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // FOLD: %[[C128:.*]] = arith.constant 128 : index
-  // FOLD: tile.put %{{.*}}, %{{.*}}[%[[C128]]]
-  tile.role @first kind(vector) {
-    %c64 = arith.constant 64 : index
-    %at = arith.addi %c64, %c64 : index
-    %v = arith.constant 1.0 : f32
-    tile.put %v, %y[%at] dim 0 : f32, memref<?xf32>
-  }
-  // CHECK: tile.role @second
-  // FOLD: arith.constant 128 : index
-  tile.role @second kind(vector) {
-    %c64 = arith.constant 64 : index
-    %at = arith.addi %c64, %c64 : index
-    %v = arith.constant 1.0 : f32
-    tile.put %v, %y[%at] dim 0 : f32, memref<?xf32>
-  }
-}
-
 // All lanes of a warp come to tile.any: it does not go into the branch that only some
 // of them take, where its only user is. A stage is read where the lanes have it.
 //
@@ -147,8 +119,7 @@ tile.kernel @lanes(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]}, %n: i
   }
 }
 
-// In a tile program an MMA is arithmetic: of two that are alike one is enough, and it
-// may leave a loop.
+// Passes do more with a tile program, in which an MMA is arithmetic (upstream-passes-program.mlir).
 //
 // CHECK-LABEL: tile.kernel @program
 tile.kernel @program(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
@@ -158,12 +129,6 @@ tile.kernel @program(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %v = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
-  // LICM: tile.mma
-  // LICM: tile.mma
-  // LICM: scf.for
-  // CSE: scf.for
-  // CSE: tile.mma
-  // CSE-NOT: tile.mma
   scf.for %i = %c0 to %n step %c1 {
     %s = tile.mma %v, transpose %v : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
     %t = tile.mma %v, transpose %v : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
