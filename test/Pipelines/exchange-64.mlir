@@ -4,19 +4,19 @@
 // 256 rows and the 64 columns of each CTA. Roles hold tiles of 128 rows and folded
 // ones of 64 in one kernel. There is room for two stages of what is exchanged.
 //
-// RUN: rm -rf %t && mkdir %t
-// RUN: fa4-compile %s --from=tile -o %t --emit=allocate,ptx
+// RUN: rm -rf %t && mkdir -p %t && cd %t && %commands %s
 // RUN: FileCheck --dump-input=never %s --check-prefix=ALLOCATE < %t/exchange.allocate.mlir
-// RUN: python3 -c "import numpy; numpy.save('%t/zero.npy', numpy.zeros((304, 136), 'float32'))"
-// RUN: fa4-sim %t/exchange.json M=304 N=136 S=700 --random --check --seeds 0:5 \
-// RUN:   --output Y=%t/Y.npy --output Z=%t/Z.npy --output C=%t/C.npy C=%t/zero.npy | FileCheck --dump-input=never %s --check-prefix=SIM
-// RUN: python3 %S/Inputs/check_rectified_product.py %t/Y.npy %t/Z.npy %t/C.npy
-
+//
+// $ fa4-compile "$S"/exchange-64.mlir --from=tile -o . --emit=allocate,ptx
+// $ python3 -c "import numpy; numpy.save('zero.npy', numpy.zeros((304, 136), 'float32'))"
+// $ fa4-sim exchange.json M=304 N=136 S=700 --random --check --seeds 0:5 --output Y=Y.npy --output Z=Z.npy --output C=C.npy C=zero.npy
+// {{.*}}findings 0
+// $ python3 "$S"/Inputs/check_rectified_product.py Y.npy Z.npy C.npy
+// largest error, of what rounding allows: {{.*}}
+//
 // ALLOCATE: tile.channel "compute0_exchange" smem stages(2) exchange {{.*}} : <vector<128x128xbf16>>
 // ALLOCATE: tile.channel "exchange_mma" smem stages(2) in_place_of(%compute0_exchange : {{.*}} : <vector<256x64xbf16>>
 // ALLOCATE: tile.channel "mma_epilogue" tmem stages(1) {{.*}} : <vector<64x128xf32>>
-
-// SIM: findings 0
 
 tile.kernel @exchange(%y: memref<?x?xbf16> {tile.name = "Y", tile.dims = ["S", "M"]},
                       %z: memref<?x?xbf16> {tile.name = "Z", tile.dims = ["S", "N"]},

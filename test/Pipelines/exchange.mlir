@@ -5,21 +5,28 @@
 // them, and MMAs must not begin before both halves are there, in any order of
 // asynchronous work.
 //
-// RUN: rm -rf %t && mkdir %t
-// RUN: fa4-compile %s --from=tile -o %t --emit=allocate,ptx
+// RUN: rm -rf %t && mkdir -p %t && cd %t && %commands %s
 // RUN: FileCheck --dump-input=never %s --check-prefix=ALLOCATE < %t/exchange.allocate.mlir
 // RUN: FileCheck --dump-input=never %s --check-prefix=PTX < %t/exchange.ptx
-// RUN: fa4-sim %t/exchange.json M=600 N=72 S=700 --random --check --seeds 0:7 --stats \
-// RUN:   --output Y=%t/Y.npy --output Z=%t/Z.npy C=%t/C.npy | FileCheck --dump-input=never %s --check-prefix=SIM
-// RUN: python3 %S/Inputs/check_rectified_product.py %t/Y.npy %t/Z.npy %t/C.npy
+//
+// $ fa4-compile "$S"/exchange.mlir --from=tile -o . --emit=allocate,ptx
+// $ fa4-sim exchange.json M=600 N=72 S=700 --random --check --seeds 0:7 --stats --output Y=Y.npy --output Z=Z.npy C=C.npy
+// ...
+// {{.*}}findings 0
+// $ python3 "$S"/Inputs/check_rectified_product.py Y.npy Z.npy C.npy
+// largest error, of what rounding allows: {{.*}}
+//
 // One block of rows, and less than one tile.
-// RUN: fa4-sim %t/exchange.json M=40 N=24 S=200 --random --check --seeds 0:3 \
-// RUN:   --output Y=%t/Y.npy --output Z=%t/Z.npy C=%t/C.npy
-// RUN: python3 %S/Inputs/check_rectified_product.py %t/Y.npy %t/Z.npy %t/C.npy
-
+//
+// $ fa4-sim exchange.json M=40 N=24 S=200 --random --check --seeds 0:3 --output Y=Y.npy --output Z=Z.npy C=C.npy
+// ok: {{.*}} findings 0
+// $ python3 "$S"/Inputs/check_rectified_product.py Y.npy Z.npy C.npy
+// largest error, of what rounding allows: {{.*}}
+//
 // A stage has 256 rows of 128 columns, and 128 rows to be sent, which are 32768
 // bytes. Both CTAs tell the leader that their stage is complete, and the
 // leader's MMAs free the stages of both.
+//
 // ALLOCATE: tile.channel "compute0_exchange" smem stages(1) exchange place<offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(128) landed({{[0-9]+}}) arrivals(1) bytes(32768)> : <vector<128x256xbf16>>
 // ALLOCATE: tile.channel "exchange_mma" smem stages(1) in_place_of(%compute0_exchange : {{.*}}) place<offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(2) empty({{[0-9]+}}) arrivals(1)> : <vector<256x128xbf16>>
 // ALLOCATE: tile.role @compute0
@@ -33,10 +40,8 @@
 // ALLOCATE: %[[OWN:.*]] = tile.wait %compute0_exchange
 // ALLOCATE-NEXT: %[[BOTH:.*]] = tile.exchange %[[OWN]]
 // ALLOCATE-NEXT: tile.commit %exchange_mma, %[[BOTH]]
-
+//
 // PTX-COUNT-2: cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes
-
-// SIM: findings 0
 
 tile.kernel @exchange(%y: memref<?x?xbf16> {tile.name = "Y", tile.dims = ["S", "M"]},
                       %z: memref<?x?xbf16> {tile.name = "Z", tile.dims = ["S", "N"]},

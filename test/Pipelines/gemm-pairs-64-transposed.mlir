@@ -5,20 +5,32 @@
 // two places; one part of 64 columns side by side would be with half of the
 // lanes only.
 //
-// RUN: rm -rf %t && mkdir %t
-// RUN: fa4-compile %s --from=tile -o %t --emit=schedule,distribute,ptx
+// RUN: rm -rf %t && mkdir -p %t && cd %t && %commands %s
 // RUN: FileCheck --dump-input=never %s --check-prefix=PARTS < %t/gemm.schedule.mlir
 // RUN: FileCheck --dump-input=never %s --check-prefix=LANES < %t/gemm.distribute.mlir
-// RUN: FileCheck --dump-input=never %s --check-prefix=MANIFEST < %t/gemm.json
-// RUN: python3 -c "import numpy; numpy.save('%t/zero.npy', numpy.zeros((304, 136), 'float32'))"
-// RUN: fa4-sim %t/gemm.json M=304 N=136 K=1040 --random --check --seeds 0:5 \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy --output C=%t/C.npy C=%t/zero.npy | FileCheck --dump-input=never %s --check-prefix=SIM
-// RUN: python3 %S/Inputs/check_product.py %t/A.npy %t/B.npy %t/C.npy --transposed
-// RUN: python3 -c "import numpy; numpy.save('%t/zero.npy', numpy.zeros((40, 24), 'float32'))"
-// RUN: fa4-sim %t/gemm.json M=40 N=24 K=16 --random --check --seeds 0:3 \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy --output C=%t/C.npy C=%t/zero.npy
-// RUN: python3 %S/Inputs/check_product.py %t/A.npy %t/B.npy %t/C.npy --transposed
-
+//
+// $ fa4-compile "$S"/gemm-pairs-64-transposed.mlir --from=tile -o . --emit=schedule,distribute,ptx
+//
+// A box is 128 bytes of 64 rows.
+//
+// $ cat gemm.json
+// ...
+// {{ *}}32,
+//           64
+// ...
+//         "tensor": "C"
+// ...
+// $ python3 -c "import numpy; numpy.save('zero.npy', numpy.zeros((304, 136), 'float32'))"
+// $ fa4-sim gemm.json M=304 N=136 K=1040 --random --check --seeds 0:5 --output A=A.npy --output B=B.npy --output C=C.npy C=zero.npy
+// {{.*}}findings 0
+// $ python3 "$S"/Inputs/check_product.py A.npy B.npy C.npy --transposed
+// largest error, of what rounding allows: {{.*}}
+// $ python3 -c "import numpy; numpy.save('zero.npy', numpy.zeros((40, 24), 'float32'))"
+// $ fa4-sim gemm.json M=40 N=24 K=16 --random --check --seeds 0:3 --output A=A.npy --output B=B.npy --output C=C.npy C=zero.npy
+// ok: {{.*}} findings 0
+// $ python3 "$S"/Inputs/check_product.py A.npy B.npy C.npy --transposed
+// largest error, of what rounding allows: {{.*}}
+//
 // PARTS: tile.channel "epilogue_store" smem stages(2) : <vector<64x64xf32>>
 // PARTS: %[[V:.*]] = tile.wait %mma_epilogue
 // PARTS: %[[COPY:.*]] = tile.copy %[[V]]
@@ -33,19 +45,13 @@
 // PARTS: %[[HI:.*]] = vector.extract_strided_slice %[[P]] {offsets = [0, 32], sizes = [64, 32], strides = [1, 1]}
 // PARTS: %[[NEXT:.*]] = arith.addi %[[COL]], %c64
 // PARTS: tile.reduce_add %[[HI]], %{{.*}}[%[[ROW]], %[[NEXT]]]
-
+//
 // LANES: %[[V:.*]] = tile.read %mma_epilogue : <vector<64x128xf32>> -> vector<64xf32>
 // LANES: %[[FIRST:.*]] = vector.extract_strided_slice %[[V]] {offsets = [0], sizes = [32], strides = [1]}
 // LANES: tile.write %[[FIRST]], %epilogue_store : vector<32xf32>, <vector<64x64xf32>>
 // LANES: %[[SECOND:.*]] = vector.extract_strided_slice %[[V]] {offsets = [32], sizes = [32], strides = [1]}
 // LANES: tile.write %[[SECOND]], %epilogue_store : vector<32xf32>, <vector<64x64xf32>>
-
-// A box is 128 bytes of 64 rows.
-// MANIFEST: {{^ *}}32,{{$}}
-// MANIFEST-NEXT: 64
-// MANIFEST: "tensor": "C"
-
-// SIM: findings 0
+//
 
 tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["K", "M"]},
                   %b: memref<?x?xbf16> {tile.name = "B", tile.dims = ["K", "N"]},

@@ -4,37 +4,49 @@
 // half of which row they have. With the layout of 128 rows, half of the
 // numbers would be those of another row.
 //
-// RUN: rm -rf %t && mkdir %t
-// RUN: fa4-compile %s --from=tile -o %t --emit=allocate,distribute,ptx
-// RUN: FileCheck --dump-input=never %s --check-prefix=ALLOCATE < %t/gemm.allocate.mlir
-// RUN: FileCheck --dump-input=never %s --check-prefix=LANES < %t/gemm.distribute.mlir
+// RUN: rm -rf %t && mkdir -p %t && cd %t && %commands %s
 // RUN: FileCheck --dump-input=never %s --check-prefix=PTX < %t/gemm.ptx
-// RUN: fa4-sim %t/gemm.json M=300 N=136 K=264 --random --check --seeds 0:7 --stats \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy | FileCheck --dump-input=never %s --check-prefix=SIM
-// RUN: python3 %S/Inputs/check_product.py %t/A.npy %t/B.npy %t/C.npy
-// One K block, and less than one tile: the second CTA has none.
-// RUN: fa4-sim %t/gemm.json M=40 N=24 K=16 --random --check --seeds 0:3 \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy
-// RUN: python3 %S/Inputs/check_product.py %t/A.npy %t/B.npy %t/C.npy
-
+//
+// $ fa4-compile "$S"/gemm-pairs-64.mlir --from=tile -o . --emit=allocate,distribute,ptx
+//
 // 128 columns of f32 are 64 columns of tensor memory; 64 would be too few for the
 // next allocation unit but one.
-// ALLOCATE: tmem_columns = 64
-// ALLOCATE: tile.channel "A" smem {{.*}} bytes(16384) {{.*}} : <vector<64x64xbf16>>
-// ALLOCATE: tile.channel "B" smem {{.*}} split(1) {{.*}} bytes(16384)
-// ALLOCATE: tile.channel "mma_epilogue" tmem stages(1) place<offset(0) {{.*}} : <vector<64x128xf32>>
-
-// LANES: tile.read %mma_epilogue : <vector<64x128xf32>> -> vector<64xf32>
-// LANES: tile.write %{{.*}}, %epilogue_store : vector<64xf32>, <vector<64x128xf32>>
-
+//
+// $ cat gemm.allocate.mlir
+// ...
+// {{.*}}tmem_columns = 64{{.*}}
+//     %A = tile.channel "A" smem {{.*}} bytes(16384) {{.*}} : <vector<64x64xbf16>>
+//     %B = tile.channel "B" smem {{.*}} split(1) {{.*}} bytes(16384){{.*}}
+//     %mma_epilogue = tile.channel "mma_epilogue" tmem stages(1) place<offset(0) {{.*}} : <vector<64x128xf32>>
+// ...
+// $ cat gemm.distribute.mlir
+// ...
+// {{.*}}tile.read %mma_epilogue : <vector<64x128xf32>> -> vector<64xf32>
+// ...
+//         tile.write %{{.*}}, %epilogue_store : vector<64xf32>, <vector<64x128xf32>>
+// ...
+//
+// 3 pairs x 2 columns of tiles, 5 blocks of K, 4 instructions.
+//
+// $ fa4-sim gemm.json M=300 N=136 K=264 --random --check --seeds 0:7 --stats --output A=A.npy --output B=B.npy C=C.npy > stats.txt
+// $ grep -c 'mma instructions *120$' stats.txt
+// 8
+// $ python3 "$S"/Inputs/check_product.py A.npy B.npy C.npy
+// largest error, of what rounding allows: {{.*}}
+//
+// One K block, and less than one tile: the second CTA has none.
+//
+// $ fa4-sim gemm.json M=40 N=24 K=16 --random --check --seeds 0:3 --output A=A.npy --output B=B.npy C=C.npy
+// ok: {{.*}} findings 0
+// $ python3 "$S"/Inputs/check_product.py A.npy B.npy C.npy
+// largest error, of what rounding allows: {{.*}}
+//
 // The instruction has M = 128 (8 in bits 24 to 28), N = 128, bf16, f32 results and
 // B with the columns contiguous.
+//
 // PTX: mov.b32 [[D:%r[0-9]+]], 136381584;
 // PTX: tcgen05.mma.cta_group::2.kind::f16.collector::a::discard [{{%r[0-9]+}}], {{%rd[0-9]+}}, {{%rd[0-9]+}}, [[D]],
-
-// 3 pairs x 2 columns of tiles, 5 blocks of K, 4 instructions.
-// SIM-COUNT-8: mma instructions{{ +}}120
-// SIM: findings 0
+//
 
 tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
                   %b: memref<?x?xbf16> {tile.name = "B", tile.dims = ["K", "N"]},

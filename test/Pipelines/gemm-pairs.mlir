@@ -4,26 +4,37 @@
 // has none. With arrivals or bytes of one CTA only, the barriers of the leader
 // would complete early or never.
 //
-// RUN: rm -rf %t && mkdir %t
-// RUN: fa4-compile %S/gemm.mlir --from=tile --pairs=on -o %t --emit=allocate,ptx
+// RUN: rm -rf %t && mkdir -p %t && cd %t && %commands %s
 // RUN: FileCheck --dump-input=never %s --check-prefix=ALLOCATE < %t/gemm.allocate.mlir
 // RUN: FileCheck --dump-input=never %s --check-prefix=PTX < %t/gemm.ptx
-// RUN: fa4-sim %t/gemm.json M=600 N=136 K=264 --random --check --seeds 0:7 --stats \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy | FileCheck --dump-input=never %s --check-prefix=SIM
-// RUN: python3 %S/Inputs/check_scaled_relu.py %t/A.npy %t/B.npy %t/C.npy
+//
+// $ fa4-compile "$S"/gemm.mlir --from=tile --pairs=on -o . --emit=allocate,ptx
+//
+// 2 pairs x 2 columns of tiles, 5 blocks of K, 2 tiles of rows, 4 instructions,
+// one for both CTAs.
+//
+// $ fa4-sim gemm.json M=600 N=136 K=264 --random --check --seeds 0:7 --stats --output A=A.npy --output B=B.npy C=C.npy > stats.txt
+// $ grep -c 'mma instructions *160$' stats.txt
+// 8
+// $ python3 "$S"/Inputs/check_scaled_relu.py A.npy B.npy C.npy
+// max relative error {{.*}}
+//
 // One K block, and less than one tile.
-// RUN: fa4-sim %t/gemm.json M=40 N=24 K=16 --random --check --seeds 0:3 \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy
-// RUN: python3 %S/Inputs/check_scaled_relu.py %t/A.npy %t/B.npy %t/C.npy
-
+//
+// $ fa4-sim gemm.json M=40 N=24 K=16 --random --check --seeds 0:3 --output A=A.npy --output B=B.npy C=C.npy
+// ok: {{.*}} findings 0
+// $ python3 "$S"/Inputs/check_scaled_relu.py A.npy B.npy C.npy
+// max relative error {{.*}}
+//
 // The leader's barriers count the bytes of both CTAs: of A, each loads a tile
 // of 16384 bytes, of B half a tile of that size.
+//
 // ALLOCATE: cluster = #tile.cluster<size = 2, axis = 0>
 // ALLOCATE: tile.channel "A" smem stages(4) place<offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(1) bytes(32768) empty({{[0-9]+}}) arrivals(1)
 // ALLOCATE: tile.channel "B" smem stages(4) split(1) place<offset({{[0-9]+}}) full({{[0-9]+}}) arrivals(1) bytes(16384) empty({{[0-9]+}}) arrivals(1)
 // ALLOCATE: tile.channel "mma_epilogue" tmem stages(1) place<offset(0) full({{[0-9]+}}) arrivals(1)
 // ALLOCATE: tile.role @mma kind(issuer) {{.*}} leader {
-
+//
 // PTX: .reqnctapercluster 2, 1, 1
 // PTX: tcgen05.alloc.cta_group::2
 // PTX: barrier.cluster.arrive.aligned
@@ -32,8 +43,6 @@
 // PTX: tcgen05.commit.cta_group::2.{{.*}}.multicast::cluster.b64
 // PTX: mapa.shared::cluster
 // PTX: cp.async.bulk.tensor.2d.shared::cluster{{.*}}.cta_group::2
+//
 
-// 2 pairs x 2 columns of tiles, 5 blocks of K, 2 tiles of rows, 4 instructions,
-// one for both CTAs.
-// SIM-COUNT-8: mma instructions{{ +}}160
-// SIM: findings 0
+

@@ -3,25 +3,35 @@
 // computes the right numbers. No pass may need to know that this is no
 // attention.
 //
-// RUN: rm -rf %t && mkdir %t
-// RUN: fa4-compile %s --from=tile -o %t --emit=subtile,schedule,ptx
+// RUN: rm -rf %t && mkdir -p %t && cd %t && %commands %s
 // RUN: FileCheck --dump-input=never %s --check-prefix=SUBTILE < %t/gemm.subtile.mlir
 // RUN: FileCheck --dump-input=never %s --check-prefix=ROLES < %t/gemm.schedule.mlir
-// RUN: fa4-sim %t/gemm.json M=300 N=136 K=264 --random --check --seeds 0:3 --stats \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy | FileCheck --dump-input=never %s --check-prefix=SIM
-// RUN: python3 %S/Inputs/check_scaled_relu.py %t/A.npy %t/B.npy %t/C.npy
+//
+// $ fa4-compile "$S"/gemm.mlir --from=tile -o . --emit=subtile,schedule,ptx
+//
+// 2 x 2 tiles, 5 blocks of K, 2 tiles of rows, 4 instructions.
+//
+// $ fa4-sim gemm.json M=300 N=136 K=264 --random --check --seeds 0:3 --stats --output A=A.npy --output B=B.npy C=C.npy > stats.txt
+// $ grep -c 'mma instructions *160$' stats.txt
+// 4
+// $ python3 "$S"/Inputs/check_scaled_relu.py A.npy B.npy C.npy
+// max relative error {{.*}}
+//
 // One K block, and less than one tile.
-// RUN: fa4-sim %t/gemm.json M=40 N=24 K=16 --random --check --seeds 0:3 \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy
-// RUN: python3 %S/Inputs/check_scaled_relu.py %t/A.npy %t/B.npy %t/C.npy
-
+//
+// $ fa4-sim gemm.json M=40 N=24 K=16 --random --check --seeds 0:3 --output A=A.npy --output B=B.npy C=C.npy
+// ok: {{.*}} findings 0
+// $ python3 "$S"/Inputs/check_scaled_relu.py A.npy B.npy C.npy
+// max relative error {{.*}}
+//
 // Two tiles of the MMA's rows, which share B.
+//
 // SUBTILE: scf.for {{.*}} iter_args(%[[X:.*]] = %{{.*}}, %[[Y:.*]] = %{{.*}}) -> (vector<128x128xf32>, vector<128x128xf32>)
 // SUBTILE: %[[B:.*]] = tile.load {{.*}} -> vector<64x128xbf16>
 // SUBTILE: tile.mma %{{.*}}, %[[B]] acc %[[X]]
 // SUBTILE: tile.mma %{{.*}}, %[[B]] acc %[[Y]]
 // SUBTILE: arith.maximumf {{.*}} : vector<128x128xf32>
-
+//
 // ROLES-DAG: tile.channel "A" smem stages({{[2-9]}})
 // ROLES-DAG: tile.channel "B" smem stages({{[2-9]}})
 // ROLES-DAG: tile.channel "A_2" smem stages({{[2-9]}})
@@ -37,9 +47,7 @@
 // ROLES: tile.mma
 // ROLES: tile.role @load kind(issuer)
 // ROLES: tile.role @store kind(issuer)
-
-// 2 x 2 tiles, 5 blocks of K, 2 tiles of rows, 4 instructions.
-// SIM-COUNT-4: mma instructions{{ +}}160
+//
 
 tile.kernel @gemm(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
                   %b: memref<?x?xbf16> {tile.name = "B", tile.dims = ["K", "N"]},

@@ -1,15 +1,26 @@
 // What the conversion to LLVM, or the back end behind it, would change without a word is an error on the operation: a
 // rounding that PTX has no instruction for, and an index that needs more bits than it has in a kernel.
 //
-// RUN: rm -rf %t && split-file %s %t
-// RUN: not fa4-compile %t/rounding.mlir --from=tile -o %t/out --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=ROUNDING
-// ROUNDING: rounding.mlir:[[#]]:8: error: 'arith.truncf' op has no instruction that rounds to_nearest_away
-// RUN: sed 's/to_nearest_away/toward_zero/' %t/rounding.mlir | fa4-compile - --from=tile -o %t/out --verify-ptx=false
-// RUN: FileCheck %s --check-prefix=ZERO --input-file %t/out/rounding.ptx --implicit-check-not=cvt.rn
-// ZERO: cvt.rz.bf16.f32
-// RUN: not fa4-compile %t/wide.mlir --from=tile -o %t/none --verify-ptx=false 2>&1 | FileCheck %s --check-prefix=WIDE
-// WIDE: wide.mlir:[[#]]:10: error: 'arith.constant' op does not fit into an index, which has 32 bits in a kernel
-// RUN: not ls %t/none
+// RUN: rm -rf %t && split-file %s %t && cd %t && %commands %s
+//
+// $ fa4-compile rounding.mlir --from=tile -o out --verify-ptx=false
+// rounding.mlir:{{[0-9]+}}:8: error: 'arith.truncf' op has no instruction that rounds to_nearest_away
+//   %r = arith.truncf %v to_nearest_away : vector<128xf32> to vector<128xbf16>
+//        ^
+// [1]
+// $ sed 's/to_nearest_away/toward_zero/' rounding.mlir | fa4-compile - --from=tile -o out --verify-ptx=false
+// $ cat out/rounding.ptx
+// ...
+// 	cvt.rz.bf16.f32{{.*}}
+// ...
+// $ grep 'cvt\.rn' out/rounding.ptx
+// [1]
+// $ fa4-compile wide.mlir --from=tile -o none --verify-ptx=false
+// wide.mlir:{{[0-9]+}}:10: error: 'arith.constant' op does not fit into an index, which has 32 bits in a kernel
+//   %far = arith.constant dense<4294967296> : vector<128xindex>
+//          ^
+// [1]
+// $ test ! -e none
 
 //--- rounding.mlir
 tile.kernel @rounding(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]},

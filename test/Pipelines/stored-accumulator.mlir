@@ -2,14 +2,17 @@
 // memory (tile.copy). Where the loop has no pass, the product is zero, and threads must not
 // read tensor memory, which no MMA has written.
 //
-// RUN: rm -rf %t && mkdir %t
-// RUN: fa4-compile %s -o %t
-// RUN: fa4-sim %t/stored.json n=4 M=200 N=136 K=256 --random --check --seeds 0:3 \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy --output C=%t/C.npy
-// RUN: python3 %S/Inputs/check_product.py %t/A.npy %t/B.npy %t/C.npy
-// RUN: fa4-sim %t/stored.json n=0 M=200 N=136 K=256 --random --check --seeds 0:3 \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy --output C=%t/C.npy
-// RUN: python3 %S/Inputs/check_product.py %t/A.npy %t/B.npy %t/C.npy --none
+// RUN: rm -rf %t && mkdir -p %t && cd %t && %commands %s
+//
+// $ fa4-compile "$S"/stored-accumulator.mlir -o .
+// $ fa4-sim stored.json n=4 M=200 N=136 K=256 --random --check --seeds 0:3 --output A=A.npy --output B=B.npy --output C=C.npy
+// ok: {{.*}} findings 0
+// $ python3 "$S"/Inputs/check_product.py A.npy B.npy C.npy
+// largest error, of what rounding allows: {{.*}}
+// $ fa4-sim stored.json n=0 M=200 N=136 K=256 --random --check --seeds 0:3 --output A=A.npy --output B=B.npy --output C=C.npy
+// ok: {{.*}} findings 0
+// $ python3 "$S"/Inputs/check_product.py A.npy B.npy C.npy --none
+// largest error, of what rounding allows: {{.*}}
 
 tile.kernel @stored(%n: index {tile.name = "n"},
                     %a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},

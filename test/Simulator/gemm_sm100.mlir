@@ -2,38 +2,51 @@
 // the right numbers. It holds the simulator against code that fa4's compiler
 // has not made.
 //
-// RUN: rm -rf %t && mkdir %t && cp %S/Inputs/gemm_sm100.json %t
-// RUN: mlir-opt %s --convert-nvvm-to-llvm --reconcile-unrealized-casts | mlir-translate --mlir-to-llvmir | opt -S -O3 \
-// RUN:   | llc -march=nvptx64 -mcpu=sm_100a -mattr=+ptx90 -O3 -o %t/gemm_sm100.ptx
-// RUN: fa4-sim %t/gemm_sm100.json M=256 N=128 K=320 --random --check --seeds 0:9 --stats \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy | FileCheck %s
-// RUN: python3 %S/Inputs/check_gemm.py %t/A.npy %t/B.npy %t/C.npy
+// RUN: rm -rf %t && mkdir -p %t && cd %t && %commands %s
+//
+// $ cp "$S"/Inputs/gemm_sm100.json .
+// $ mlir-opt "$S"/gemm_sm100.mlir --convert-nvvm-to-llvm --reconcile-unrealized-casts | mlir-translate --mlir-to-llvmir | opt -S -O3 | llc -march=nvptx64 -mcpu=sm_100a -mattr=+ptx90 -O3 -o gemm_sm100.ptx
+//
+// 2 tiles x 5 K tiles x 4 instructions of 128x128x16.
+//
+// $ fa4-sim gemm_sm100.json M=256 N=128 K=320 --random --check --seeds 0:9 --stats --output A=A.npy --output B=B.npy C=C.npy > stats.txt
+// $ grep -c 'mma instructions *40$' stats.txt
+// 10
+// $ python3 "$S"/Inputs/check_gemm.py A.npy B.npy C.npy
+// max error {{.*}}
 //
 // The same through fa4-compile.
-// RUN: rm %t/gemm_sm100.ptx %t/C.npy && fa4-compile %s -o %t
-// RUN: fa4-sim %t/gemm_sm100.json M=256 N=128 K=320 --random --check --seeds 0:9 --stats \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy | FileCheck %s
-// RUN: python3 %S/Inputs/check_gemm.py %t/A.npy %t/B.npy %t/C.npy
+//
+// $ rm gemm_sm100.ptx C.npy && fa4-compile "$S"/gemm_sm100.mlir -o .
+// $ fa4-sim gemm_sm100.json M=256 N=128 K=320 --random --check --seeds 0:9 --stats --output A=A.npy --output B=B.npy C=C.npy > stats.txt
+// $ grep -c 'mma instructions *40$' stats.txt
+// 10
+// $ python3 "$S"/Inputs/check_gemm.py A.npy B.npy C.npy
+// max error {{.*}}
 //
 // By the clock of the chip, with all checks, the numbers are the same. The time of
 // an accumulator's tile is about that of its products, 20 x 64 clocks, behind
 // a load and in front of the epilogue.
-// RUN: rm %t/C.npy && fa4-sim %t/gemm_sm100.json M=256 N=128 K=320 --random --check --time --costs=forms \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy | FileCheck %s --check-prefix=TIME
-// RUN: python3 %S/Inputs/check_gemm.py %t/A.npy %t/B.npy %t/C.npy
-// TIME: {{ [3-6][0-9][0-9][0-9]}} cycles, {{.*}} us at 1.800 GHz, {{[0-9.]+}} TFLOP/s
-// TIME: 2 of 2 CTAs simulated; 2 SMs busy, 1 CTAs on each
-// TIME: bound by tensor cores: 1280 cycles
-// TIME: units busy in its middle half: {{.*}}tensor cores
-// TIME: line {{[0-9]+}}: mbarrier.try_wait{{.*}} (dyn_smem+{{.*}} (shared 0x{{.*}}))
 //
-// 2 tiles x 5 K tiles x 4 instructions of 128x128x16.
-// CHECK-COUNT-10: mma instructions{{ +}}40
+// $ rm C.npy && fa4-sim gemm_sm100.json M=256 N=128 K=320 --random --check --time --costs=forms --output A=A.npy --output B=B.npy C=C.npy
+// ...
+//  {{ [3-6][0-9][0-9][0-9]}} cycles, {{.*}} us at 1.800 GHz, {{[0-9.]+}} TFLOP/s
+// ...
+//   2 of 2 CTAs simulated; 2 SMs busy, 1 CTAs on each
+//   bound by tensor cores: 1280 cycles{{.*}}
+// ...
+// {{.*}}units busy in its middle half: {{.*}}tensor cores{{.*}}
+// ...
+// {{.*}}line {{[0-9]+}}: mbarrier.try_wait{{.*}} (dyn_smem+{{.*}} (shared 0x{{.*}}))
+// ...
+// $ python3 "$S"/Inputs/check_gemm.py A.npy B.npy C.npy
+// max error {{.*}}
 //
 // Warp-specialised SM100 GEMM, C[M,N](f32) = A[M,K](bf16, K-major) * B[N,K](bf16, K-major)^T
 // tile 128x128x64, 4 smem stages, 192 threads:
 //   warp 0 = TMA producer, warp 1 = TMEM alloc + MMA issue, warps 2..5 = epilogue (TMEM lanes 32*(warp%4)..+31)
 // dynamic smem: [0,64K) A stages, [64K,128K) B stages, then full[4] empty[4] acc mbarriers + tmem address word
+
 module attributes {llvm.target_triple = "nvptx64-nvidia-cuda"} {
   llvm.mlir.global external @dyn_smem() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
 

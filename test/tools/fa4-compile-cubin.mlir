@@ -2,49 +2,66 @@
 // refuses with ptxas's first line.
 //
 // REQUIRES: ptxas
-// RUN: rm -rf %t && split-file %s %t
 //
-// RUN: fa4-compile %t/good.mlir --ptxas=%ptxas --emit=cubin -o %t/out --report 2>&1 | FileCheck %s --check-prefix=REPORT
-// REPORT: good on sm_100a: {{[0-9]+}} bytes of PTX
-// REPORT-NEXT: function registers barriers smem bytes stack spill stores spill loads
-// REPORT-NEXT: good {{[1-9][0-9]*}} 1 1536 0 0 0
-// REPORT-NEXT: no modelled time of @good: it does not say how it is launched
-// REPORT-NOT: {{.}}
-// RUN: ls %t/out | FileCheck %s --check-prefix=FILES
-// FILES: {{^}}good.cubin{{$}}
-// FILES-NOT: {{.}}
-// RUN: llvm-readelf -h -S %t/out/good.cubin | FileCheck %s --check-prefix=ELF
-// ELF: Machine: NVIDIA CUDA architecture
-// ELF: .text.good
+// RUN: rm -rf %t && split-file %s %t && cd %t && %commands %s
 //
-// RUN: env FA4_PTXAS=%ptxas fa4-compile %t/good.mlir --chip=sm_103a --emit=cubin -o %t/out
-// RUN: fa4-compile %t/good.mlir --ptxas=%ptxas --verify-ptx -o - | FileCheck %s --check-prefix=TEXT
-// TEXT: .visible .entry good(
+// $ fa4-compile good.mlir --ptxas="$FA4_PTXAS" --emit=cubin -o out --report
+// good on sm_100a: {{[0-9]+}} bytes of PTX
+//   function                         registers barriers smem bytes stack spill stores spill loads
+//   good                                    {{[1-9][0-9]*}}        1       1536     0            0           0
+// no modelled time of @good: it does not say how it is launched
+// $ ls out
+// good.cubin
+// $ llvm-readelf -h -S out/good.cubin
+// ...
+//   Machine:                           NVIDIA CUDA architecture
+// ...
+// {{.*}}.text.good{{.*}}
+// ...
+//
+// $ fa4-compile good.mlir --chip=sm_103a --emit=cubin -o out
+// $ fa4-compile good.mlir --ptxas="$FA4_PTXAS" --verify-ptx -o -
+// ...
+// .visible .entry good(
+// ...
 //
 // Stack is refused, or warned of, and so are spills.
-// RUN: not fa4-compile %t/stack.mlir --ptxas=%ptxas --verify-ptx -o %t/refused 2>&1 | FileCheck %s --check-prefix=STACK
-// RUN: not ls %t/refused
-// STACK: stack.mlir:1:1: error: 'stack' uses local memory on sm_100a: 256 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-// RUN: fa4-compile %t/stack.mlir --ptxas=%ptxas --allow-spills --emit=cubin -o %t/allowed 2>&1 | FileCheck %s --check-prefix=ALLOWED
-// RUN: ls %t/allowed/stack.cubin
-// ALLOWED: warning: 'stack' uses local memory
-// RUN: not fa4-compile %t/good.mlir --ptxas=%ptxas --emit=cubin --Xptxas=--maxrregcount=24 -o - 2>&1 | FileCheck %s --check-prefix=DASH
-// DASH: error: -o - prints one text
+//
+// $ fa4-compile stack.mlir --ptxas="$FA4_PTXAS" --verify-ptx -o refused
+// stack.mlir:1:1: error: 'stack' uses local memory on sm_100a: 256 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+// llvm.func @stack(%p: !llvm.ptr<1>, %n: i32) attributes {nvvm.kernel} {
+// ^
+// [1]
+// $ test ! -e refused
+// $ fa4-compile stack.mlir --ptxas="$FA4_PTXAS" --allow-spills --emit=cubin -o allowed
+// stack.mlir:1:1: warning: 'stack' uses local memory on sm_100a: 256 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+// llvm.func @stack(%p: !llvm.ptr<1>, %n: i32) attributes {nvvm.kernel} {
+// ^
+// $ ls allowed/stack.cubin
+// allowed/stack.cubin
+// $ fa4-compile good.mlir --ptxas="$FA4_PTXAS" --emit=cubin --Xptxas=--maxrregcount=24 -o -
+// fa4-compile: error: -o - prints one text; --emit names something else
+// [2]
 //
 // What ptxas says without failing.
-// RUN: fa4-compile %t/extern.mlir --ptxas=%ptxas --verify-ptx -o - 2>&1 >/dev/null | FileCheck %s --check-prefix=EXTERN
-// EXTERN: warning: ptxas: Unresolved extern variable 'shared'
-// RUN: fa4-compile %t/ignored.mlir --ptxas=%ptxas --verify-ptx -o %t/out 2>&1 | FileCheck %s --check-prefix=ADVISORY
-// ADVISORY: warning: ptxas: (C7508) {{.*}}'setmaxnreg' ignored
+//
+// $ fa4-compile extern.mlir --ptxas="$FA4_PTXAS" --verify-ptx -o - >/dev/null
+// extern.mlir:0:0: warning: ptxas: Unresolved extern variable 'shared'{{.*}}
+// $ fa4-compile ignored.mlir --ptxas="$FA4_PTXAS" --verify-ptx -o out
+// ignored.mlir:0:0: warning: ptxas: (C7508) {{.*}}'setmaxnreg' ignored{{.*}}
 //
 // Errors of ptxas, and of its caller.
-// RUN: not fa4-compile %t/unknown.mlir --ptxas=%ptxas --emit=ptx,cubin -o %t/refused 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: not ls %t/refused
-// UNKNOWN: error: {{.*}} -arch=sm_100a failed (exit status
-// UNKNOWN-NEXT: ptxas <ptx>, line {{[0-9]+}}; error : Not a name of any known instruction: 'frobnicate'
-// RUN: not fa4-compile %t/good.mlir --ptxas=%ptxas --Xptxas=--no-such-option --emit=cubin -o %t/refused 2>&1 \
-// RUN:   | FileCheck %s --check-prefix=ARGUMENT
-// ARGUMENT: Unknown option '{{-+}}no-such-option'
+//
+// $ fa4-compile unknown.mlir --ptxas="$FA4_PTXAS" --emit=ptx,cubin -o refused
+// unknown.mlir:0:0: error: {{.*}} -arch=sm_100a failed (exit status {{.*}}
+// ptxas <ptx>, line {{[0-9]+}}; error {{.*}}: Not a name of any known instruction: 'frobnicate'
+// ...
+// [1]
+// $ test ! -e refused
+// $ fa4-compile good.mlir --ptxas="$FA4_PTXAS" --Xptxas=--no-such-option --emit=cubin -o refused
+// good.mlir:0:0: error: {{.*}} -arch=sm_100a failed (exit status {{.*}}
+// {{.*}}Unknown option '{{-+}}no-such-option'{{.*}}
+// [1]
 
 //--- good.mlir
 llvm.mlir.global internal @shared() {addr_space = 3 : i32} : !llvm.array<384 x f32> {

@@ -1,63 +1,92 @@
 // A kernel in the LLVM dialect goes through the whole tool: to PTX, which the
 // simulator runs, and to the other outputs.
 //
-// RUN: rm -rf %t && fa4-compile %s -o %t/out
-// RUN: ls %t/out | FileCheck %s --check-prefix=ONLY-PTX
-// ONLY-PTX: {{^}}add_reversed.ptx{{$}}
-// ONLY-PTX-NOT: {{.}}
+// RUN: rm -rf %t && mkdir -p %t && cd %t && %commands %s
 //
-// RUN: FileCheck %s --check-prefix=PTX < %t/out/add_reversed.ptx
-// PTX: .version 8.6
-// PTX: .target sm_100a
-// PTX: .visible .entry add_reversed(
-// PTX: .reqntid 128
-// PTX: mbarrier.init.shared{{(::cta)?}}.b64
-// PTX: mbarrier.try_wait.parity
-// PTX: add{{(.rn)?}}.ftz.f32
+// $ fa4-compile "$S"/fa4-compile.mlir -o out
+// $ ls out
+// add_reversed.ptx
 //
-// RUN: cp %S/Inputs/add_reversed.json %t/out
-// RUN: fa4-sim %t/out/add_reversed.json n=256 --random --check --seeds 0:4 \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy C=%t/C.npy
-// RUN: python3 -c "import numpy, sys; a, b, c = (numpy.load(f).reshape(2, 128) for f in sys.argv[1:]); sys.exit(int((c != a + b[:, ::-1]).any()))" \
-// RUN:   %t/A.npy %t/B.npy %t/C.npy
+// $ cat out/add_reversed.ptx
+// ...
+// .version 8.6
+// .target sm_100a
+// ...
+// .visible .entry add_reversed(
+// ...
+// .reqntid 128{{.*}}
+// ...
+// 	mbarrier.init.shared{{(::cta)?}}.b64{{.*}}
+// ...
+// 	mbarrier.try_wait.parity{{.*}}
+// ...
+// 	add{{(.rn)?}}.ftz.f32{{.*}}
+// ...
+//
+// $ cp "$S"/Inputs/add_reversed.json out
+// $ fa4-sim out/add_reversed.json n=256 --random --check --seeds 0:4 --output A=out/A.npy --output B=out/B.npy C=out/C.npy
+// ok: {{.*}} findings 0
+// $ python3 -c "import numpy, sys; a, b, c = (numpy.load(f).reshape(2, 128) for f in sys.argv[1:]); sys.exit(int((c != a + b[:, ::-1]).any()))" out/A.npy out/B.npy out/C.npy
 //
 // The same bytes each time, to a file, to stdout, and from stdin.
-// RUN: fa4-compile - -o - < %s | diff - %t/out/add_reversed.ptx
+//
+// $ fa4-compile - -o - < "$S"/fa4-compile.mlir | diff - out/add_reversed.ptx
 //
 // Other chips and options. A function that says how it treats subnormal values is left alone.
-// RUN: fa4-compile %s -o - --chip=sm_103a | FileCheck %s --check-prefix=SM103
-// SM103: .version 8.8
-// SM103: .target sm_103a
-// RUN: fa4-compile %s -o - --keep-denormals | FileCheck %s --check-prefix=DENORMALS
-// RUN: sed 's/attributes {nvvm.kernel/attributes {denormal_fp_math_f32 = "ieee", nvvm.kernel/' %s \
-// RUN:   | fa4-compile -o - | FileCheck %s --check-prefix=DENORMALS
-// DENORMALS: add{{(.rn)?}}.f32
+//
+// $ fa4-compile "$S"/fa4-compile.mlir -o - --chip=sm_103a
+// ...
+// .version 8.8
+// .target sm_103a
+// ...
+// $ fa4-compile "$S"/fa4-compile.mlir -o - --keep-denormals
+// ...
+// 	add{{(.rn)?}}.f32{{.*}}
+// ...
+// $ sed 's/attributes {nvvm.kernel/attributes {denormal_fp_math_f32 = "ieee", nvvm.kernel/' "$S"/fa4-compile.mlir | fa4-compile -o -
+// ...
+// 	add{{(.rn)?}}.f32{{.*}}
+// ...
 //
 // Other levels. What is printed of the LLVM dialect gives the same PTX.
-// RUN: fa4-compile %s -o %t/levels --emit=llvm,nvvm,ptx,llvm --mlir-timing 2>&1 | FileCheck %s --check-prefix=TIMING
-// TIMING: LLVM optimisation
-// RUN: ls %t/levels | FileCheck %s --check-prefix=LEVELS
-// LEVELS: {{^}}add_reversed.ll{{$}}
-// LEVELS-NEXT: {{^}}add_reversed.nvvm.mlir{{$}}
-// LEVELS-NEXT: {{^}}add_reversed.ptx{{$}}
-// LEVELS-NOT: {{.}}
-// RUN: FileCheck %s --check-prefix=LLVM < %t/levels/add_reversed.ll
-// LLVM: define ptx_kernel void @add_reversed
-// LLVM: "denormal-fp-math-f32"="preserve-sign
-// RUN: FileCheck %s --check-prefix=NVVM < %t/levels/add_reversed.nvvm.mlir
-// NVVM-NOT: nvvm.mbarrier.try_wait.parity
-// NVVM: llvm.inline_asm {{.*}}mbarrier.try_wait.parity
-// RUN: fa4-compile %t/levels/add_reversed.nvvm.mlir -o - | diff - %t/out/add_reversed.ptx
 //
-// RUN: fa4-compile %s -o - --report 2>&1 >/dev/null | FileCheck %s --check-prefix=REPORT
-// REPORT: add_reversed on sm_100a: {{[0-9]+}} bytes of PTX
+// $ fa4-compile "$S"/fa4-compile.mlir -o out/levels --emit=llvm,nvvm,ptx,llvm --mlir-timing
+// ...
+// {{.*}}LLVM optimisation
+// ...
+// $ ls out/levels
+// add_reversed.ll
+// add_reversed.nvvm.mlir
+// add_reversed.ptx
+// $ cat out/levels/add_reversed.ll
+// ...
+// define ptx_kernel void @add_reversed{{.*}}
+// ...
+// {{.*}}"denormal-fp-math-f32"="preserve-sign{{.*}}
+// ...
+// $ cat out/levels/add_reversed.nvvm.mlir
+// ...
+//     llvm.inline_asm {{.*}}mbarrier.try_wait.parity{{.*}}
+// ...
+// $ grep 'nvvm\.mbarrier\.try_wait\.parity' out/levels/add_reversed.nvvm.mlir
+// [1]
+// $ fa4-compile out/levels/add_reversed.nvvm.mlir -o - | diff - out/add_reversed.ptx
 //
-// RUN: fa4-compile --version | FileCheck %s --check-prefix=VERSION
-// VERSION: fa4-compile {{[0-9.]+}}, LLVM 22
-// RUN: fa4-compile --help | FileCheck %s --check-prefix=HELP
-// HELP: --emit=
-// HELP-NOT: nvptx-short-ptr
-// HELP: Exit status: 0
+// $ fa4-compile "$S"/fa4-compile.mlir -o - --report >/dev/null
+// add_reversed on sm_100a: {{[0-9]+}} bytes of PTX
+//   not checked for spills: --verify-ptx=false
+// no modelled time of @add_reversed: it does not say how it is launched
+//
+// $ fa4-compile --version
+// fa4-compile {{[0-9.]+}}, LLVM 22{{.*}}
+// $ fa4-compile --help
+// ...
+//   --emit={{.*}}
+// ...
+// Exit status: 0{{.*}}
+// ...
+// $ fa4-compile --help 2>&1 | grep 'nvptx-short-ptr'
+// [1]
 
 llvm.mlir.global external @smem() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
 
