@@ -15,8 +15,8 @@ A lit test that tries many calls of a tool is a transcript, which its RUN line h
 A paragraph whose first line begins with `$ ` has commands; any other paragraph is prose. bash runs a command in the current
 folder; $S is the folder of the test. A command that ends with a backslash goes on in the next line. Below it stand all lines
 that it prints, to standard output and standard error, and its exit status in brackets unless that is 0. `...` stands for any
-number of lines, and {{expression}} for what a regular expression matches within a line, as in FileCheck. Each line may
-stand behind // or #. What follows a line of split-file, `#--- NAME`, is no part of the transcript. fa4-opt gets
+number of lines, and {{expression}} for what a regular expression matches within a line, as in FileCheck; what a group
+with a name has matched, {{(?P<n>[0-9]+)}}, is {{(?P=n)}} in lines of the same command. Each line may stand behind // or #. What follows a line of split-file, `#--- NAME`, is no part of the transcript. fa4-opt gets
 --verify-roundtrip, as in RUN lines, unless FA4_VERIFY_ROUNDTRIP is 0.
 """
 
@@ -73,6 +73,8 @@ def expression_of(lines):
     True
     >>> bool(expression_of(["..."]).fullmatch(""))
     True
+    >>> [bool(expression_of(["{{(?P<n>[0-9]+)}} of {{(?P=n)}}"]).fullmatch(text)) for text in ("12 of 12\\n", "12 of 13\\n")]
+    [True, False]
     """
     parts = []
     for line in lines:

@@ -3,18 +3,22 @@
 // passes that plan kernels: subtile, roles, schedule, memory. No pass may need
 // to know that this is not the forward kernel.
 //
-// RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-schedule,tile-share-buffers,tile-allocate))' -o %t.mlir
-// RUN: FileCheck --dump-input=never %s < %t.mlir
-// RUN: fa4-opt %t.mlir | diff %t.mlir -
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
+// RUN: FileCheck --dump-input=never %s < %t/program.mlir
+// RUN: FileCheck --dump-input=never %s --check-prefix=WIDE < %t/wide.mlir
+//
+// $ fa4-opt "$S"/backward-program.mlir -o program.mlir \
+//   --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-schedule,tile-share-buffers,tile-allocate))'
+// $ fa4-opt program.mlir | diff program.mlir -
+// $ fa4-opt "$S"/../Dialect/Tile/backward-program.mlir -o wide.mlir \
+//   --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-schedule,tile-share-buffers,tile-allocate))'
+// $ fa4-test-opt wide.mlir --pass-pipeline='builtin.module(tile.kernel(tile-explore-protocol{max-passes=2}))' -o /dev/null
 //
 // With head dim 128 the five results of MMAs need 640 columns if each has its own.
 // dq has those of dp, which compute0 has read when it hands over ds; dp of the next
 // block is issued when dq has been read: dq is acquired before it. dq leaves in
 // parts of 32 columns, because shared memory does not hold two stages of all.
-// RUN: fa4-opt %S/../Dialect/Tile/backward-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-schedule,tile-share-buffers,tile-allocate))' \
-// RUN:   -o %t.wide.mlir
-// RUN: FileCheck --dump-input=never %s --check-prefix=WIDE < %t.wide.mlir
-// RUN: fa4-test-opt %t.wide.mlir --pass-pipeline='builtin.module(tile.kernel(tile-explore-protocol{max-passes=2}))' -o /dev/null
+//
 // WIDE-DAG: %[[S:.*]] = tile.channel "mma_compute0" tmem stages(1) place<offset(0)
 // WIDE-DAG: tile.channel "compute0_mma.0" tmem stages(1) in_place_of(%[[S]] : {{.*}}) place<offset(0)
 // WIDE-DAG: tile.channel "compute0_mma.1" tmem stages(1) in_place_of(%[[S]] : {{.*}}) at(48) place<offset(48)

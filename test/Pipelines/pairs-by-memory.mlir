@@ -5,10 +5,18 @@
 // clusters ask for work.
 //
 // RUN: fa4-opt %s --attn-to-nvvm=to=assign-work | FileCheck %s
-// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work pairs=off' | FileCheck %s --check-prefix=ALONE
 // RUN: fa4-opt %s --attn-to-nvvm='to=assign-work schedule=clc' | FileCheck %s --check-prefix=ASKS
-// RUN: fa4-opt %s --attn-to-nvvm='to=assign-work schedule=clc pairs=off' | FileCheck %s --check-prefix=ALONE
-// ALONE-NOT: cluster =
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
+//
+// Who asks for no pairs gets none.
+//
+// $ fa4-opt "$S"/pairs-by-memory.mlir --attn-to-nvvm='to=assign-work pairs=off' -o alone.mlir
+// $ fa4-opt "$S"/pairs-by-memory.mlir --attn-to-nvvm='to=assign-work schedule=clc pairs=off' -o asks.mlir
+// $ grep -c 'cluster =' alone.mlir asks.mlir
+// alone.mlir:0
+// asks.mlir:0
+// [1]
+//
 // ASKS: tile.kernel @narrow_v_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>{{.*}} schedule = #tile.schedule<clc>
 // ASKS: tile.kernel @causal_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>{{.*}} schedule = #tile.schedule<clc>
 // ASKS: tile.kernel @hd256_kernel({{.*}} cluster = #tile.cluster<size = 2, axis = 0>{{.*}} schedule = #tile.schedule<clc>

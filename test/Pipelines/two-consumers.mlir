@@ -2,14 +2,19 @@
 // made once, by one operation, and both roles wait for the one channel that it is
 // in. Before, each role had a channel of its own and the MMA ran twice.
 //
-// RUN: rm -rf %t && mkdir %t
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize))' | FileCheck %s
-// RUN: fa4-test-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-schedule,tile-share-buffers,tile-allocate,tile-explore-protocol))' \
-// RUN:   | FileCheck %s --check-prefix=PLACED
-// RUN: fa4-compile %s -o %t
-// RUN: fa4-sim %t/two.json T=5 M=200 N=136 K=264 --random --check --seeds 0:3 --stats \
-// RUN:   --output A=%t/A.npy --output B=%t/B.npy Y=%t/Y.npy Z=%t/Z.npy | FileCheck %s --check-prefix=STATS
-// RUN: python3 %S/Inputs/check_two_consumers.py %t/A.npy %t/B.npy %t/Y.npy %t/Z.npy
+// RUN: fa4-test-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-schedule,tile-share-buffers,tile-allocate,tile-explore-protocol))' | FileCheck %s --check-prefix=PLACED
+// RUN: rm -rf %t && mkdir %t && cd %t && %commands %s
+//
+// 2 x 2 tiles x 5 K tiles x 4 instructions: not twice as many.
+//
+// $ fa4-compile "$S"/two-consumers.mlir -o .
+// ...
+// $ fa4-sim two.json T=5 M=200 N=136 K=264 --random --check --seeds 0:3 --stats --output A=A.npy --output B=B.npy Y=Y.npy Z=Z.npy > stats.txt
+// $ grep -c 'mma instructions *80$' stats.txt
+// 4
+// $ python3 "$S"/Inputs/check_two_consumers.py A.npy B.npy Y.npy Z.npy
+// ...
 
 // CHECK: %mma_compute0 = tile.channel "mma_compute0" tmem
 // CHECK-NOT: tmem
@@ -26,9 +31,6 @@
 
 // Lanes of both roles free the stage.
 // PLACED: tile.channel "mma_compute0" tmem {{.*}} empty({{[0-9]+}}) arrivals(256)
-
-// 2 x 2 tiles x 5 K tiles x 4 instructions: not twice as many.
-// STATS-COUNT-4: mma instructions{{ +}}80
 tile.kernel @two(%a: memref<?x?xbf16> {tile.name = "A", tile.dims = ["M", "K"]},
                  %b: memref<?x?xbf16> {tile.name = "B", tile.dims = ["K", "N"]},
                  %y: memref<?x?x?xbf16> {tile.name = "Y", tile.dims = ["T", "M", "N"]},

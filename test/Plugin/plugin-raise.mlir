@@ -7,10 +7,12 @@
 // DEFINE: %{tiles} = inline,raise-to-attn,canonicalize,transform-interpreter,canonicalize,cse
 // DEFINE: %{buffers} = eliminate-empty-tensors,one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map},canonicalize,cse,canonicalize
 // RUN: %mlir_opt %s --pass-pipeline='builtin.module(%{tiles})' | FileCheck %s --check-prefix=TILES
-// RUN: %mlir_opt %s --pass-pipeline='builtin.module(%{tiles},%{buffers},attn-to-nvvm,nvvm-to-binary)' -o %t.mlir
-// RUN: FileCheck %s < %t.mlir
-// RUN: python3 %S/Inputs/embedded.py %t.mlir %t
-// RUN: fa4-sim %t/model_kernel.json --random --check
+// RUN: %mlir_opt %s --pass-pipeline='builtin.module(%{tiles},%{buffers},attn-to-nvvm,nvvm-to-binary)' | tee %t.mlir | FileCheck %s
+// RUN: rm -rf %t && mkdir %t && cd %t && env MODULE=%t.mlir %commands %s
+//
+// $ python3 "$S"/Inputs/embedded.py "$MODULE" .
+// $ fa4-sim model_kernel.json --random --check
+// ok: {{.*}} findings 0
 
 // TILES-LABEL: func.func @model
 // TILES: scf.forall (%{{.*}}, %{{.*}}) in (2, 4)

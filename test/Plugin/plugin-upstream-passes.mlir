@@ -5,10 +5,12 @@
 // REQUIRES: plugin
 // DEFINE: %{buffers} = inline,symbol-dce,transform-interpreter,canonicalize,cse,eliminate-empty-tensors,one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map},canonicalize,cse,canonicalize
 // RUN: %mlir_opt %s --pass-pipeline='builtin.module(%{buffers})' | FileCheck %s --check-prefix=BUFFERS
-// RUN: %mlir_opt %s --pass-pipeline='builtin.module(%{buffers},attn-to-nvvm,nvvm-to-binary)' -o %t.mlir
-// RUN: FileCheck %s < %t.mlir
-// RUN: python3 %S/Inputs/embedded.py %t.mlir %t
-// RUN: fa4-sim %t/layer_kernel.json Sq=64 Sk=64 q_stride0=65536 out_stride0=65536 k_stride0=16384 v_stride0=16384 --random --check
+// RUN: %mlir_opt %s --pass-pipeline='builtin.module(%{buffers},attn-to-nvvm,nvvm-to-binary)' | tee %t.mlir | FileCheck %s
+// RUN: rm -rf %t && mkdir %t && cd %t && env MODULE=%t.mlir %commands %s
+//
+// $ python3 "$S"/Inputs/embedded.py "$MODULE" .
+// $ fa4-sim layer_kernel.json Sq=64 Sk=64 q_stride0=65536 out_stride0=65536 k_stride0=16384 v_stride0=16384 --random --check
+// ok: {{.*}} findings 0
 
 // BUFFERS-LABEL: func.func @layer
 // BUFFERS-SAME: (%[[Q:.*]]: memref<4x?x16x64xbf16>, %[[K:.*]]: memref<4x?x4x64xbf16>, %[[V:.*]]: memref<4x?x4x64xbf16>)
