@@ -16,8 +16,9 @@ A paragraph whose first line begins with `$ ` has commands; any other paragraph 
 folder; $S is the folder of the test. A command that ends with a backslash goes on in the next line. Below it stand all lines
 that it prints, to standard output and standard error, and its exit status in brackets unless that is 0. `...` stands for any
 number of lines, and {{expression}} for what a regular expression matches within a line, as in FileCheck; what a group
-with a name has matched, {{(?P<n>[0-9]+)}}, is {{(?P=n)}} in lines of the same command. Each line may stand behind // or #. What follows a line of split-file, `#--- NAME`, is no part of the transcript. fa4-opt gets
---verify-roundtrip, as in RUN lines, unless FA4_VERIFY_ROUNDTRIP is 0.
+with a name has matched, {{(?P<n>[0-9]+)}}, is {{(?P=n)}} in lines of the same command. Each line may stand behind //
+or #. What follows a line of split-file, `#--- NAME`, is no part of the transcript. fa4-opt gets --verify-roundtrip, as
+in RUN lines, unless FA4_VERIFY_ROUNDTRIP is 0.
 """
 
 import os
