@@ -81,11 +81,13 @@ def test_ratio_of_the_least_times(main, monkeypatch, bar, expected):
 
 
 def test_bar(slow, main):
+    """This build may take 0.01 of another build's time at most, and takes more: the command must exit with status 1."""
     status, _ = main(slow, "--runs=1", "--at-most=0.01")
     assert status == 1
 
 
 def test_errors(main, tmp_path):
+    """A build that does not exist and an input with a syntax error must each end the command with a message."""
     with pytest.raises(SystemExit, match="no-such-build is no program"):
         main(str(tmp_path / "no-such-build"))
     broken = tmp_path / "broken.mlir"

@@ -57,12 +57,14 @@ LEVELS = gpu.levels() if gpu.has_tools("fa4-compile") else ()
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_generic_form_is_read_and_written(kernel, level):
+    """A kernel's file of a level is parsed and printed: the text must be as before, without block comments."""
     text = re.sub(r" *// ((\d+ )?preds?:.*|no predecessors)$", "", kernel.texts[level], flags=re.M)
     assert str(generic.parse(text)).strip() == text.strip()
 
 
 @pytest.mark.parametrize("level", LEVELS[:-1])
 def test_interpreter_agrees_with_simulator(kernel, compiled, level):
+    """The interpreter runs a kernel's file of a level: its results must be those of the kernel in the simulator."""
     suite.simulate(compiled, kernel, CALL, module_of(kernel, level), ordered=True)
 
 
@@ -108,6 +110,8 @@ def changed_constant(module, role, old, new):
     ("pairs-turns", "store", 64, 0, "^meaning: .* take turns"),
 ])  # fmt: skip
 def test_other_pairs_are_found(folder, name, role, old, new, what):
+    """One constant of a kernel of CTA pairs is changed: the interpreter must report wrong numbers or a wrong
+    meaning."""
     kernel = suite.make_kernel(name, folder)
     module = module_of(kernel, "warp-specialize")
     changed_constant(module, role, old, new)
@@ -224,6 +228,7 @@ def test_other_numbers_are_found(kernel, compiled):
 
 
 def test_hang_has_no_meaning(kernel, compiled):
+    """A block of a kernel loses its commits: the interpreter must report that the roles hang."""
     module = module_of(kernel, "schedule")
     block = next(b for op in module.walk() for b in op.blocks() if any(o.name == "tile.commit" for o in b.ops))
     block.ops = [op for op in block.ops if op.name != "tile.commit"]
@@ -239,6 +244,9 @@ def test_hang_has_no_meaning(kernel, compiled):
     ("", 0, "wrote 0 PTX files"),
 ])  # fmt: skip
 def test_what_is_no_refusal(tmp_path, monkeypatch, said, status, message):
+    """The compiler ends in another way than with an error at an operation: this must count as a failure, not a
+    refusal."""
+
     class Done:
         returncode, stderr = status, said.format(file=tmp_path / "x.mlir")
 
@@ -249,6 +257,7 @@ def test_what_is_no_refusal(tmp_path, monkeypatch, said, status, message):
 
 @pytest.mark.parametrize("kind", draw.KINDS)
 def test_edits_repeat_and_change_something(kernel, kind):
+    """One seed must give the same edit of its kind twice, three seeds three edits that each change the file."""
     texts = set()
     for seed in (1, 1, 2, 3):
         module = module_of(kernel, "distribute")
@@ -282,12 +291,14 @@ def test_deleted_and_doubled(kernel, tmp_path, level, name, message, again):
 
 @pytest.mark.parametrize("kind", ["stages", "pairs"])
 def test_each_kind_has_its_levels(folder, kind):
+    """Edits of a kind must be drawn at all levels that have the kind, and never at the level nvvm."""
     options = suite.parse(["--quick", f"--kind={kind}"])
     levels = {suite.draw_edit(options, number, folder)[1] for number in range(len(LEVELS))}
     assert levels == {level for level in LEVELS if kind in suite.kinds_of(level)} and "nvvm" not in levels
 
 
 def test_sample(folder, monkeypatch, capsys):
+    """A random sample of 33 edits is judged: none may fail."""
     monkeypatch.setattr(suite, "FOLDER", folder)
     status = suite.main(["33", "--quick", "--seed=5", "--jobs=2"], folder)
     said = capsys.readouterr().out
@@ -296,6 +307,7 @@ def test_sample(folder, monkeypatch, capsys):
 
 
 def test_failure_is_kept(folder, monkeypatch, capsys):
+    """The compiler fails on an edit: the command must report the failure and keep the edited file with the reason."""
     monkeypatch.setattr(suite, "FOLDER", folder / "kept")
     monkeypatch.setattr(suite, "compile_edit", lambda *_: (_ for _ in ()).throw(WrongError("compiler: fell over")))
     assert suite.main(["1", "--quick", "--jobs=1", "--level=unroll"], folder) == 1

@@ -22,6 +22,8 @@ PTX = """	setmaxnreg.dec.sync.aligned.u32 	64;
 
 
 def test_budgets():
+    """The register budgets of the roles must be read from PTX and replaced there. PTX with three different lower
+    budgets must be refused."""
     assert effects.budgets(PTX) == (184, 80, 64)
     changed = effects.change_budgets(PTX, 176, 88)
     assert effects.budgets(changed) == (176, 88, 64)
@@ -34,6 +36,8 @@ def test_budgets():
 
 @pytest.mark.parametrize("cycles, is_met", [(1260, True), (1100, False), (1600, False), (990, False), (1140, True)])
 def test_spills(cycles, is_met):
+    """Made-up cycles with and without spills are judged: the bar must be met if spills cost half to twice what is
+    expected."""
     assert effects.judge_spills([Row("with", 1000), Row("without", cycles)]).is_met == is_met
 
 
@@ -45,6 +49,8 @@ def test_spills(cycles, is_met):
     ([120, 100, 99.5, 99.8], False),
 ])  # fmt: skip
 def test_polynomial(cycles, is_met):
+    """Made-up cycles for four shares of polynomial exponentials are judged: the message must name the fastest share,
+    and the bar be met only if FlashAttention-4's share is nearly as fast."""
     result = effects.judge_polynomial((0, 0.125, 0.25, 0.375), cycles)
     assert result.is_met == is_met
     assert result.said.startswith(f"the best share is {(0, 12.5, 25, 37.5)[cycles.index(min(cycles))]:.1f}%")
@@ -58,6 +64,8 @@ def test_polynomial(cycles, is_met):
     ([100, 101], [], False),
 ])  # fmt: skip
 def test_starvation(clean, spilled, is_met):
+    """Made-up cycles of variants are judged: the bar must be met if those without spills differ little and those with
+    spills are slower."""
     assert effects.judge_starvation([], clean, spilled).is_met == is_met
 
 
@@ -89,6 +97,7 @@ def test_table(tmp_path, monkeypatch, capsys):
 
 
 def test_recordings():
+    """The launches to record must have unique names and the parameters that their names state."""
     launched = effect_launches.POLYNOMIAL[128][24 / 64]
     assert launched.name == "fwd-hd128-full-b128-h4-2k-ex2_emu_freq-8-ex2_emu_start_frg-0"
     assert launched.recording("x")[2:4] == ["tune.ex2_emu_freq=8", "tune.ex2_emu_start_frg=0"]
@@ -98,6 +107,8 @@ def test_recordings():
 
 
 def test_costs_from_the_table_of_forms_are_no_answer(tmp_path):
+    """The simulator's cycles do not come from machine code, because tools are missing: the error must name these
+    tools."""
     lab = effects.Lab(tmp_path, tmp_path, lambda *words: versus.Timed(1, 1, "MUFU", 0.8, 0.5, "table of PTX forms"))
     with pytest.raises(effects.MissingError, match="needs ptxas and nvdisasm"):
         lab.times([["k.json"]])
@@ -105,12 +116,15 @@ def test_costs_from_the_table_of_forms_are_no_answer(tmp_path):
 
 @pytest.mark.skipif(not gpu.has_tools("fa4-sim", "fa4-compile"), reason="needs fa4-compile and fa4-sim")
 def test_an_effect_under_the_clock(tmp_path):
+    """Kernels with two rescaling thresholds are timed in the simulator: the result must have a row for each."""
     result = effects.threshold(effects.Lab(tmp_path, tmp_path, versus.time_launch, is_quick=True))
     assert re.fullmatch(r"hd64: rescaling at once takes [+-][0-9.]+%", result.said)
     assert [row.variant for row in result.rows] == ["hd64, threshold 8", "hd64, threshold 0"]
 
 
 def test_softest_parameters():
+    """Effects of made-up parameters are given: those that change times most must come first, without the clock."""
+
     def soft(at_low, at_high):
         return softness.Softness(1, 2, "G", at_low, at_high)
 
@@ -121,6 +135,7 @@ def test_softest_parameters():
 
 
 def test_settings():
+    """Made-up cycles equal the published ones: the table of settings must show no difference and no missed ratio."""
     cycles = {run.launched.name: run.seconds * run.ghz * 1e9 for run in published.FIXED}
     for each in published.RATIOS:
         lower = cycles.setdefault(each.lower.name, 1e6)

@@ -17,6 +17,7 @@ def run(monkeypatch, capsys):
 
 
 def test_recorded_launches_are_within_the_bars(monkeypatch, capsys):
+    """The recorded times of launches are judged: the command must miss no bar."""
     status, printed = run(monkeypatch, capsys)
     assert status == 0 and "H100" in printed and "missed" not in printed
 
@@ -30,6 +31,7 @@ def test_recorded_launches_are_within_the_bars(monkeypatch, capsys):
     ],
 )
 def test_missed_bars_fail(monkeypatch, capsys, tmp_path, change, message):
+    """A figure of the record is changed beyond its bar: the command must fail and name the kernel and the bar."""
     record = json.loads((embed.ROOT / "bench" / "launch-overhead.json").read_text())
     change(record["records"][0])
     (tmp_path / "bench").mkdir()

@@ -49,6 +49,7 @@ def edited(operator, line):
 
 
 def test_units():
+    """PTX is split into units that faults change: each must have its lines, its guard and whether it is a wait."""
     units = {unit.line: unit for unit in faults.units_of(PTX)}
     assert sorted(units) == [2, 3, 4, 5, 6, 9, 12, 13, 14, 16, 17, 19, 20]
     assert (units[9].first, units[9].last) == (7, 11) and units[9].is_wait
@@ -71,16 +72,19 @@ def test_units():
     ("kind", 14, ["tcgen05.wait::st.sync.aligned ;"]),
 ])  # fmt: skip
 def test_edits(operator, line, expected):
+    """A fault of each kind is applied to a line of PTX: the line must become the expected text."""
     assert edited(operator, line) == [expected]
 
 
 def test_barriers_beside():
+    """The faults that change a barrier, a register budget or a count must have the expected variants."""
     assert [text[0].rsplit(" ", 1)[1] for text in edited("barrier", 16)] == ["[%rd9+80];", "[%rd9+64];"]
     assert [f.detail for f in of("registers", 17)] == ["-8", "+8", "+64", "-64"]
     assert [f.detail for f in of("count", 2)] == ["more", "less"]
 
 
 def test_duplicate_of_a_wait_has_its_own_label():
+    """A wait is duplicated: the copy must loop to a label of its own."""
     text = "\n".join(of("duplicate", 9)[0].apply(PTX))
     assert text.count("$L__BB0_1:") == text.count("$L__BB0_1_again:") == 1
     assert text.count("bra 	$L__BB0_1_again;") == 1 and text.count("try_wait") == 2
@@ -149,6 +153,7 @@ def test_moves():
 
 
 def test_basic_faults():
+    """Basic faults must change synchronisation only, not a copy or a register budget."""
     found = {(fault.line, fault.operator, fault.detail) for fault in faults.basic_faults_of(PTX)}
     assert (2, "count", "more") in found and (2, "count", "less") not in found
     # A copy and a register budget are no synchronisation.
@@ -166,6 +171,7 @@ def reason(operator, line, lines=PTX, **facts):
 
 
 def test_reasons():
+    """A fault that changes no behaviour must have the right reason, a fault that does must have none."""
     assert reason("delete", 14).startswith("all registers that the load defines are read")
     assert "a wait done twice" in reason("duplicate", 9)
     assert reason("delete", 3).startswith("fence.mbarrier_init")
@@ -238,6 +244,9 @@ $L__BB0_5:
 
 
 def test_arrival_for_a_value_that_nobody_reads():
+    """An arrival moves in front of the wait for a load: the fault must be explained only if nobody reads the loaded
+    value there."""
+
     def around(line, lines=UNREAD):
         context = equivalents.Context(lines)
         fault = faults.Fault(line, "earlier", "before tcgen05.wait::ld.sync.aligned", lines[line - 1], {})
@@ -402,6 +411,7 @@ def test_plain_reasons():
 
 
 def test_unread_register_has_no_reason():
+    """A loaded register is never read: deleting the wait for the load must have no reason that excuses it."""
     unread = [line.replace("%r10, %r11;", "%r10, %r10;") for line in PTX]
     assert reason("delete", 14, unread) is None
 
@@ -433,6 +443,7 @@ def ir_edit(operator, line):
 
 
 def test_ir_edits():
+    """A fault of each kind is applied to a line of NVVM IR: the line must become the expected text."""
     assert ir_edit("delete", 7) == ["%178 = llvm.mlir.constant(true) : i1"]
     assert ir_edit("half", 4) == [
         "%fa4_constant = llvm.mlir.constant(1 : i32) : i32",
@@ -444,6 +455,7 @@ def test_ir_edits():
 
 
 def test_ir_moves_over_waits():
+    """An arrival is moved behind a wait in NVVM IR: its old line must be empty and the new one behind the wait."""
     fault = next(f for f in ir_faults.faults_of(IR) if (f.operator, f.line) == ("later", 4))
     text = fault.apply(IR)
     assert text[3] == "" and text[9].split("\n")[1].strip().startswith("nvvm.mbarrier.arrive.expect_tx")

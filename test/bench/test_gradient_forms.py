@@ -56,12 +56,14 @@ def test_command(command):
 
 
 def test_command_finds_spills(command):
+    """The assembler reports 8 bytes of spills: the command must fail and name the form, the kernel and the bytes."""
     status, said, _ = command(8, "--form=hd64-64 causal bf16 plain")
     assert status == 1 and "sm_100a hd64-64 causal bf16 plain: gradient_kernel: 8 bytes of spills and stack" in said
     assert "sm_100a: 1 forms, 1 with" in said
 
 
 def test_unknown_form(command, capsys):
+    """A form that does not exist is asked for: the command must exit with status 2 and name the form."""
     with pytest.raises(SystemExit, match="2"):
         command(0, "--form=hd65")
     assert "no form has 'hd65'" in capsys.readouterr().err

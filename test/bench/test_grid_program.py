@@ -39,6 +39,8 @@ def pairs_of(values):
     {"a": (1,), "b": (1, 2, 3)},
 ])  # fmt: skip
 def test_pairwise(parameters):
+    """Combinations of parameters are chosen: each pair of values of two parameters must be in one, and they must be
+    few."""
     choices = grid.pairwise(parameters)
     everything = [
         dict(zip(parameters, values)) for values in itertools.product(*parameters.values())
@@ -58,6 +60,7 @@ def test_pairwise_without_some():
 
 
 def test_quick_is_part_of_full():
+    """The quick cases must be a small part of the full ones and have each value of each parameter."""
     assert set(QUICK) < set(FULL)
     assert len(QUICK) <= 150 and max(case.seconds(1) for case in QUICK) < 2
     for name, values in grid.PARAMETERS.items():
@@ -66,6 +69,8 @@ def test_quick_is_part_of_full():
 
 
 def test_full():
+    """The full grid must have each combination of parameters once, except that schedules, and layouts of large cases,
+    take turns."""
     assert len(FULL) == len(set(map(str, FULL)))
     # Schedules take turns, in large cases layouts too; those of the quick cases come besides.
     regular = [case for case in FULL if grid.turn(case, "schedule", but=())]
@@ -82,6 +87,7 @@ def test_full():
 
 
 def test_pairs_are_of_supported_forms():
+    """The grid of CTA pairs must cover each mask with each schedule, with pairs switched on."""
     quick, full = (of(grid.PARAMETERS | grid.PAIRED, pairs=True) for of in (grid.quick_cases, grid.full_cases))
     assert set(quick) < set(full) and len(quick) <= 100
     assert {(case.mask, case.schedule, case.pairs) for case in full} == {
@@ -91,6 +97,7 @@ def test_pairs_are_of_supported_forms():
 
 
 def test_wide_are_of_both_head_dims():
+    """The grid of wide heads must have the head dims (192, 128) and (256, 256), with operands of these sizes."""
     quick, full = (of(grid.PARAMETERS | grid.WIDE) for of in (grid.quick_cases, grid.full_cases))
     assert set(quick) < set(full) and len(quick) <= 100
     assert {(case.head_dim, case.value_dim) for case in full} == {(192, 128), (256, 256)}
@@ -120,6 +127,9 @@ def scores(case):
 @pytest.mark.parametrize("layout", grid.LAYOUTS)
 @pytest.mark.parametrize("head_dim", grid.HEAD_DIMS)
 def test_inputs(head_dim, layout):
+    """Inputs of each kind are drawn: their scores must be constant, moderate, large, rising or falling as the name
+    says."""
+
     def case(inputs):
         return grid.Case(head_dim, "full", "bf16", layout, (256, 512), "mqa", inputs)
 
@@ -133,6 +143,7 @@ def test_inputs(head_dim, layout):
 
 
 def test_draws_repeat():
+    """One seed must draw the same operands twice, another seed others."""
     case = QUICK[5]
     for a, b, other in zip(case.draw(3), case.draw(3), case.draw(4)):
         assert np.array_equal(a, b) and not np.array_equal(a, other)
@@ -168,6 +179,7 @@ def make(**changes):
     {"mask": "causal-top-left", "inputs": "rising", "heads": "mqa"}, {"inputs": "constant"},
 ], ids=str)  # fmt: skip
 def test_right_kernel_passes(changes, naive, tmp_path):
+    """A right kernel is run on a case: the error must be within the bound."""
     case = make(**changes)
     outcome = grid.run_case(case, gpu.compile(case.op.mlir(), tmp_path / "k"), schedules=2)
     assert outcome.out.out <= outcome.out.bound and outcome.lse.out < 1e-3
@@ -180,6 +192,7 @@ def test_right_kernel_passes(changes, naive, tmp_path):
     ("RACE", {"mask": "full"}, r"\[[a-z-]+\]"),
 ])  # fmt: skip
 def test_wrong_kernel_fails(mistake, changes, message, naive, tmp_path):
+    """A kernel with a wrong head, a wrong maximum or a race is run: the case must fail with the right message."""
     naive.setenv("NAIVE_MISTAKE", mistake)
     case = make(**changes)
     kernel = gpu.compile(case.op.mlir(), tmp_path / "k")
@@ -189,6 +202,7 @@ def test_wrong_kernel_fails(mistake, changes, message, naive, tmp_path):
 
 @needs_simulator
 def test_wrong_mask_fails(naive, tmp_path):
+    """The kernel has the mask top-left, the case bottom-right: the case must fail with wrong elements of out."""
     case = make()
     kernel = gpu.compile(make(mask="causal-top-left").op.mlir(), tmp_path / "k")
     with pytest.raises(AssertionError, match="out: .* elements are off"):
@@ -196,6 +210,7 @@ def test_wrong_mask_fails(naive, tmp_path):
 
 
 def test_lse_is_checked(monkeypatch, tmp_path):
+    """LSE is off by a given error: the case must pass below the bound of 1e-3 and fail above."""
     case = make(pair=(4, 4))
     manifest = tmp_path / "k.json"
     manifest.write_text('{"sizes": {}}')
@@ -214,6 +229,7 @@ def test_lse_is_checked(monkeypatch, tmp_path):
 
 
 def test_compiler_error(naive, tmp_path):
+    """The compiler refuses the op: gpu.compile must raise CompileError with the compiler's message."""
     naive.setenv("NAIVE_MISTAKE", "REFUSE")
     with pytest.raises(CompileError, match="error: no such thing"):
         gpu.compile(make().op.mlir(), tmp_path / "k")
@@ -262,6 +278,7 @@ SOME = "--case=-3x3-"
 
 @needs_simulator
 def test_command(command, naive, tmp_path):
+    """The command must run five cases, run only the missing one when resumed, and run all again with another kernel."""
     status, said, ran = command(SOME, "--verbose")
     assert status == 0 and len(ran) == 5
     assert "5 of 5 cases passed on sm_100a, 2 schedules each" in said.out
@@ -280,6 +297,7 @@ def test_command(command, naive, tmp_path):
 
 @needs_simulator
 def test_command_shards_and_page(command, tmp_path):
+    """Two shards of the cases are run: together they must run each case once and write one page of results."""
     page = tmp_path / "bench" / "results" / "grid.md"
     first, second = command(SOME, "--shard=1/2"), command(SOME, "--shard=2/2", "--write")
     assert first[0] == second[0] == 0
@@ -305,6 +323,7 @@ def test_command_with_changes(command, monkeypatch):
 
 
 def test_command_refused(command, naive, tmp_path):
+    """The compiler refuses each op: the command must fail without a simulation and report zero cases passed."""
     naive.setenv("FA4_SIM", str(NAIVE))  # Any file: it is not run.
     naive.setattr(gpu, "find_tool", lambda name, real=gpu.find_tool: str(NAIVE) if name == "fa4-sim" else real(name))
     naive.setenv("NAIVE_MISTAKE", "REFUSE")
@@ -317,16 +336,19 @@ def test_command_refused(command, naive, tmp_path):
 
 @pytest.mark.parametrize("words", ["--shard=0/2", "--shard=3/2", "--shard=x", "--nothing", "--wide --gradient --pairs", "--wide --write"])
 def test_bad_command_line(words, capsys):
+    """A command line is wrong: the command must exit with status 2 and print an error."""
     with pytest.raises(SystemExit, match="2"):
         grid_run.main(words.split())
     assert "error:" in capsys.readouterr().err
 
 
 def test_no_such_case(capsys):
+    """No case has the name that is asked for: the command must return status 2."""
     assert grid_run.main(["--case=nothing"]) == 2
 
 
 def test_no_simulator(command, monkeypatch):
+    """FA4_SIM names a file that does not exist: the command must return status 2 and say so."""
     monkeypatch.setenv("FA4_SIM", "/no/where")
     status, said, _ = command(SOME)
     assert status == 2
@@ -334,5 +356,6 @@ def test_no_simulator(command, monkeypatch):
 
 
 def test_commit_without_git(monkeypatch, tmp_path):
+    """The machine has no git: the commit must be reported as unknown."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert revision.commit() == "unknown"

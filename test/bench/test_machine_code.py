@@ -24,6 +24,8 @@ def loads_at_arrival(*instructions):
 
 
 def test_arrival_waits_for_the_load():
+    """An arrival follows a load: it must be marked incomplete unless it, or an instruction before it, waits for the
+    load."""
     arrival = "SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR5], RZ"
     assert "incomplete" in loads_at_arrival((arrival, NOTHING))
     assert "incomplete" not in loads_at_arrival((arrival, WAITS))
@@ -32,6 +34,7 @@ def test_arrival_waits_for_the_load():
 
 
 def test_registers_and_order_between_barriers_do_not_matter():
+    """Two listings must be equal where only registers or the order between barriers differ."""
     barrier = ("BAR.SYNC.DEFER_BLOCKING 0x1, 0x40", NOTHING)
     store, load = ("STS [R7+0x10], R4", NOTHING), ("LDS R5, [R6]", READY)
     other = ("STS [R8+0x10], R9", NOTHING)
@@ -42,6 +45,7 @@ def test_registers_and_order_between_barriers_do_not_matter():
 
 
 def test_loads_of_another_block_are_seen():
+    """A load may be incomplete on one of two paths to an arrival: the arrival must be marked incomplete."""
     text = "\n".join(
         [
             '\t.section\t.text.k,"ax",@progbits',
@@ -62,6 +66,7 @@ def test_loads_of_another_block_are_seen():
 
 
 def test_products_of_warpgroups():
+    """Listings of wgmma must differ when a fence, a wait, its count or the end of a group differs."""
     first = ("HGMMA.64x128x16.F32.BF16 R24, gdesc[UR12], R24", NOTHING)
     last = ("HGMMA.64x128x16.F32.BF16 R24, gdesc[UR8], R24, gsb0", NOTHING)
     arrive, wait = ("WARPGROUP.ARRIVE", NOTHING), ("WARPGROUP.DEPBAR.LE gsb0, 0x0", NOTHING)

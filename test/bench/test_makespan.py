@@ -24,6 +24,7 @@ needs_compiler = pytest.mark.skipif(not gpu.has_tools("fa4-compile", "fa4-opt"),
 
 
 def test_order_of_the_documentation():
+    """The documentation's example of #tile.order is parsed: work tiles must come in the documented order."""
     order = Order.parse('#tile.order<descending = true, cache_bytes = 40, group_bytes = 2, size = "Sk">')
     assert order == Order(0, True, 40, 2, "Sk")
     first = [(2, 0), (1, 0), (0, 0), (2, 1), (2, 2), (1, 1), (1, 2), (0, 1), (0, 2)]
@@ -32,6 +33,7 @@ def test_order_of_the_documentation():
 
 
 def test_order_without_a_cache():
+    """An order has no cache size: its work tiles must come row by row."""
     order = Order.parse("#tile.order<axis = 1>")
     assert order.coordinates(np.arange(4), (2, 2), {}).tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
 
@@ -55,6 +57,7 @@ def test_order_is_one_to_one(extents):
 
 
 def test_no_order():
+    """An attribute that is no #tile.order is parsed: a ValueError must say so."""
     with pytest.raises(ValueError, match="no #tile.order"):
         Order.parse("#tile.extent<>")
 
@@ -78,6 +81,8 @@ def test_one_cta_after_the_other():
 
 
 def test_requests_at_the_begin_of_the_tile_before():
+    """CTAs request their next work tile when they begin a tile, or when they end it: the finish must be the one counted
+    by hand."""
     # SM 0 asks for the tile of 3 passes while it works on the one of 4.
     assert finish("clc", [4, 1, 3, 1], ahead=True) == 7
     assert finish("clc", [4, 1, 3, 1], ahead=False) == 5
@@ -86,6 +91,7 @@ def test_requests_at_the_begin_of_the_tile_before():
 
 
 def test_what_a_tile_costs_beside_its_passes():
+    """Tiles have costs to start, fill and drain: the finish must be the sum that the schedule implies."""
     costs = Costs(10, start=5, fill=4, drain=6, overlap=0.5)
     for schedule in ("grid", "lpt"):
         assert finish(schedule, [1, 1], costs, sms=1) == 2 * (5 + 4 + 10 + 6)
@@ -99,6 +105,7 @@ def test_what_a_tile_costs_beside_its_passes():
 
 @pytest.mark.parametrize("schedule", gpu.SCHEDULES)
 def test_no_schedule_beats_the_bound(schedule, rng):
+    """Random tiles are scheduled: no finish may be below the bound, and no SM may work on two loops at once."""
     for _ in range(50):
         costs = Costs(*rng.integers(1, 20, 4), overlap=rng.uniform())
         passes, sms = rng.integers(1, 9, rng.integers(1, 40)), int(rng.integers(1, 9))
@@ -113,6 +120,7 @@ def test_no_schedule_beats_the_bound(schedule, rng):
 
 
 def test_groups_at_once():
+    """Work tiles of known times read heads: the model must count the heads that are read at the same moment."""
     # Two SMs; tiles 0 and 1 read the same head, 2 follows on SM 1, when 0 goes on.
     timeline = simulate("lpt", np.array([3, 1, 1, 1]), Costs(1), 2)
     assert timeline.most_at_once(np.array([7, 7, 8, 7])) == 2
@@ -122,6 +130,7 @@ def test_groups_at_once():
 
 
 def test_unknown_schedule():
+    """A schedule that does not exist is asked for: a ValueError must name the schedule."""
     with pytest.raises(ValueError, match="no schedule fair"):
         finish("fair", [1])
 
@@ -143,6 +152,7 @@ MASKS = {
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("schedule", ["lpt", "clc"])
 def test_passes_are_blocks_that_a_row_sees(mask, schedule):
+    """The passes of each tile of a kernel must be the blocks of keys that its rows see, counted one by one."""
     kernel = makespan_run.compile_program(Program(head_dim=128, mask=MASKS[mask]), schedule).kernel
     assert kernel.schedule == schedule
     for queries, keys in ((1, 1), (300, 300), (513, 1200), (700, 257), (1000, 40)):
@@ -178,6 +188,8 @@ FOR = '"scf.for"(%0, BOUND, %0) ({\n^bb0(%i: index):\nBODY\n"scf.yield"() : () -
 
 
 def test_loops_that_are_not_understood():
+    """A kernel has nested loops, a loaded bound or no kernel op: UnsupportedKernelError must give the reason."""
+
     def kernel(loop):
         return TileKernel(GENERIC.replace("LOOP", loop))
 
@@ -243,6 +255,7 @@ def test_kernels_have_the_order(tmp_path):
 
 @needs_simulator
 def test_sections_of_ctas_with_several_tiles(tmp_path):
+    """Four CTAs have several work tiles each, in sections of two heads: the kernel's results must be right."""
     case = SmallSections("static", tmp_path)
     case.compare(case.simulate("sm_count=4", seeds=(0, 1)))
 
@@ -254,7 +267,7 @@ def test_sections_of_ctas_with_several_tiles(tmp_path):
 
 @needs_compiler
 def test_bars(capsys, monkeypatch):
-    """bench/makespan --quick: the bars hold and the exit status is 0; it is 1 when a bar is missed."""
+    """The command bench/makespan --quick must meet its bars and return 0, and return 1 when a bar is missed."""
     assert makespan_run.main(["--quick"]) == 0
     output = capsys.readouterr().out
     assert output.count("ok\n") == 4 and "lpt*" in output and "static*" in output
@@ -264,6 +277,7 @@ def test_bars(capsys, monkeypatch):
 
 
 def test_words_that_are_wrong(capsys):
+    """The command line has an unknown shape or a number out of range: the command must refuse it."""
     assert makespan_run.main(["--shape", "nothing"]) == 2
     for words in (["--sms", "0"], ["--overlap", "2"], ["--fill", "-1"]):
         with pytest.raises(SystemExit):

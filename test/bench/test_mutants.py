@@ -49,8 +49,8 @@ def row(said, level):
 @pytest.mark.xdist_group("mutants")
 @pytest.mark.parametrize("level", suite.LEVELS)
 def test_quick(level, command):
-    """In the quick sample, each layer finds a fault, and each fault that no layer finds is explained. (A sample of
-    kernels' mutants need not have one that hangs.)"""
+    """A quick sample of mutants is judged at each level: each layer must find one, and each one that no layer finds
+    must have a reason."""
     status, said = command(f"--level={level}")
     assert status == 0, said
     counts = row(said, level)
@@ -266,6 +266,7 @@ def test_waits_of_one_kernel(tmp_path):
 @needs_tools
 @pytest.mark.xdist_group("mutants")
 def test_unexplained_survivor_fails(command, monkeypatch):
+    """No survivor has a reason: the command must fail and list survivors as open."""
     monkeypatch.setattr(suite.equivalents, "reason", lambda *_: None)
     monkeypatch.setattr(suite.Judge, "survivor", lambda *_: Verdict())  # Minutes.
     status, said = command("--level=ptx")
@@ -292,6 +293,8 @@ def test_survivor_of_few_calls_gets_all(command, monkeypatch):
 @needs_tools
 @pytest.mark.xdist_group("mutants")
 def test_verdicts_of_ptx(tmp_path):
+    """PTX is changed in several ways: each change must be found by the expected layer, and renamed registers must be no
+    change."""
     subject = mutants.Subject(gpu.Op(64, "full"), tmp_path / "kernel")
     calls = mutants.QUICK_CALLS[:1]
     subject.prepare(calls)
@@ -330,10 +333,13 @@ def outcome(layer="", reason=None, **more):
     (outcome("both", simulated=Verdict()), None),
 ], ids=str)  # fmt: skip
 def test_failures(of, what):
+    """The outcome of a mutant is given: it must count as a failure of the right kind, or as none."""
     assert [name for name, _ in suite.failures([of])] == ([what] if what else [])
 
 
 def test_page():
+    """Outcomes of mutants are given: the page must have their counts, their reasons, their failures and what was not
+    run."""
     of = [outcome("both", simulated=Verdict("hang", "hang")), outcome(reason="it is argued"), outcome("rule")]
     options = suite.parse_arguments(["--quick"])
     text = page.page({"channel": of}, [], {"channel": 5}, ["hd96"], options, "0123456789ab")
@@ -372,12 +378,15 @@ def accepted(operator, text):
     ("leave loop", "@mma step 1.2 wait k to before it", None),
 ])  # fmt: skip
 def test_reasons_of_channels(operator, text, words):
+    """The verifier and the explorer accept a changed channel: a reason must be found for harmless classes of changes
+    only."""
     said = channel_mutants.reason(accepted(operator, text))
     assert said is None if words is None else words in said
 
 
 @pytest.mark.parametrize("words", [["--level=x"], ["--gradient", "--level=nvvm"], ["--sample=x"], ["--nothing"]])
 def test_bad_command_line(words, capsys):
+    """A command line is wrong: the command must exit with status 2 and print an error."""
     with pytest.raises(SystemExit, match="2"):
         suite.parse_arguments(words)
     assert "error:" in capsys.readouterr().err

@@ -24,6 +24,7 @@ KERNELS = {kernel.name: kernel for kernel in passes.kernels()}
 @pytest.mark.turns(5)
 @pytest.mark.parametrize("name", QUICK)
 def test_kernel(name, tmp_path):
+    """Passes run between the levels of a kernel: each trial must give a right kernel."""
     of_table = passes.quick(QUICK.index(name))
     outcomes = passes.run_kernel(KERNELS[name], of_table, drawn=1, seed=0, folder=tmp_path)
     failed = [f"{outcome.trial}: {outcome.error}" for outcome in outcomes if outcome.error]
@@ -32,12 +33,13 @@ def test_kernel(name, tmp_path):
 
 
 def test_command(capsys):
-    """bench/passes gives each kernel to another process by its name."""
+    """The command is given one kernel and one random trial: it must succeed and count one trial."""
     assert passes.main(["--kernel", "^late-uses$", "--no-table", "--random", "1", "--jobs", "1"]) == 0
     assert "1 trials of 1 kernels, 1 of them at several levels" in capsys.readouterr().out
 
 
 def test_cross_section_has_each_pass_at_each_level():
+    """The quick trials of all kernels together must run each pass at each level once."""
     trials = passes.table_trials()
     chosen = [trials[passes.quick(number)] for number in range(len(QUICK))]
     assert sorted(map(str, sum(chosen, []))) == sorted(map(str, trials))
@@ -45,6 +47,7 @@ def test_cross_section_has_each_pass_at_each_level():
 
 
 def test_trial_as_a_pipeline():
+    """A trial with passes at two levels is printed: the pipeline must have them between the right stages."""
     trial = Trial((("tile", ("cse",)), ("unroll", ("sccp", "canonicalize"))))
     text = trial.pipeline("tile", "nvvm", KERNELS["gemm"])
     assert text.startswith("builtin.module(cse,attn-to-nvvm{from=tile to=subtile}")
@@ -58,6 +61,7 @@ def subject(tmp_path_factory):
 
 
 def test_a_pass_that_fails(subject):
+    """A trial has a pass that does not exist: it must be refused with the message of fa4-opt."""
     with pytest.raises(Refused, match="fa4-opt"):
         subject.run(Trial((("tile", ("no-such-pass",)),)))
 
@@ -67,6 +71,7 @@ OTHER_BITS = Trial((("schedule", ("tile.kernel(tile-split-exp{fraction=0.5})",))
 
 
 def test_other_bits_are_compared_with_float64(subject, monkeypatch):
+    """A pass changes the bits of results: they must be compared with float64, and refused if wrong."""
     plain = subject.run(Trial((("schedule", ("cse",)),)))
     assert plain in (passes.SAME_PTX, passes.SAME_BITS)
     assert subject.run(OTHER_BITS) == passes.CLOSE
@@ -78,6 +83,7 @@ def test_other_bits_are_compared_with_float64(subject, monkeypatch):
 
 
 def test_random_trials_differ():
+    """Twenty trials are drawn at random: all must differ, and some must run passes on tile.kernel."""
     draw = [str(passes.draw_trial(np.random.default_rng([0, number]))) for number in range(20)]
     assert len(set(draw)) == 20
     assert any("tile.kernel(" in text for text in draw)

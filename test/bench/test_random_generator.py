@@ -23,6 +23,7 @@ needs_tools = pytest.mark.skipif(
 
 
 def test_programs_repeat_and_differ():
+    """Programs of the same seed and numbers must be the same, those of other numbers different in each field."""
     first = [random_programs.make(3, n) for n in range(60)]
     assert first == [random_programs.make(3, n) for n in range(60)]
     assert len({repr(program) for program, _ in first}) == 60
@@ -40,6 +41,8 @@ def tiles(program):
 
 @pytest.mark.parametrize("gradient", [False, True], ids=["forward", "gradient"])
 def test_pairs_are_drawn(gradient):
+    """Programs of CTA pairs are drawn: they must have all schedules and head dims, several numbers of work tiles, and
+    each feature."""
     made = [random_programs.make(3, n, gradient, pairs=True) for n in range(300)]
     assert all("--pairs=on" in program.options for program, _ in made)
     legal = [program for program, flaw in made if not flaw]
@@ -90,10 +93,12 @@ def values(expression):
     (("bf16", f32(1.001)), 1.0), (("extsi", ("cmpi", "ult", i32(1), i32(-1))), -1),
 ], ids=str)  # fmt: skip
 def test_meaning(expression, value):
+    """An expression of constants is evaluated: the value must be what MLIR's semantics of the operation say."""
     assert (values(expression) == value).all()
 
 
 def test_meaning_of_positions():
+    """Expressions of positions are evaluated: each element must have the value for its row and column."""
     assert (values(("arith.subi", I, J)) == np.subtract.outer(np.arange(7), np.arange(5))).all()
     row = values(("select", ("cmpi", "sge", I, index(3)), I, index(0)))
     assert (row[:, 0] == [0, 0, 0, 3, 4, 5, 6]).all()
@@ -131,10 +136,13 @@ def row(group, said):
     ("exit status -11: PLEASE", "exit status -11"), ("2 errors:\nx: error: y", "2 errors"), ("accepted", "accepted"),
 ])  # fmt: skip
 def test_kinds_of_failures(message, kind):
+    """A failure's message is given: failures whose messages differ only in names and numbers must be of one kind."""
     assert shrink.Failure.kind_of(message) == kind
 
 
 def test_shrinking_keeps_used_captures(monkeypatch, tmp_path):
+    """A failing program uses two of its three captures: the smallest program must keep these two only."""
+
     def fails(program, folder, **_):
         if ("capture", "i32") in [e[::2] for e in leaves(program.visible)]:
             raise Failed("simulate", "off")
@@ -178,6 +186,7 @@ def command(monkeypatch, tmp_path, capsys):
 
 
 def test_command(command):
+    """No program fails: the command must succeed and count verified and nearly legal programs."""
     status, said = command(lambda program: None, "30")
     assert status == 0 and row("all", said) == ["30", "0", "0"]
     flawed = int(row("nearly legal", said)[0])
@@ -187,6 +196,8 @@ def test_command(command):
 
 
 def test_command_tells_findings_in_verified_kernels(command):
+    """Some programs fail in the verifier, others in the simulator: only the latter are findings in verified kernels."""
+
     def fails(program):
         raise Failed("verify" if program.head_dim == 64 else "simulate", "a race")
 
@@ -198,6 +209,8 @@ def test_command_tells_findings_in_verified_kernels(command):
 
 
 def test_command_keeps_failures(command, tmp_path):
+    """Programs of head dim 96 fail: the command must report them and keep the smallest failing program."""
+
     def fails(program):
         if program.head_dim == 96:
             raise Failed("simulate", "seed 0: [race] two")
@@ -212,6 +225,8 @@ def test_command_keeps_failures(command, tmp_path):
 
 
 def test_command_counts_spills(command):
+    """Programs spill registers: the command must count the spills and still succeed."""
+
     def fails(program):
         raise Failed("spills", "16 bytes")
 
@@ -222,6 +237,7 @@ def test_command_counts_spills(command):
 
 @pytest.mark.parametrize("words", [["0"], ["x"], ["5", "--jobs=0"]])
 def test_bad_command_line(words, capsys):
+    """A command line is wrong: the command must exit with status 2 and print an error."""
     with pytest.raises(SystemExit, match="2"):
         random_programs.parse(words)
     assert "error:" in capsys.readouterr().err

@@ -34,6 +34,7 @@ def run(*command, text):
 
 @pytest.mark.parametrize("shape", region_growth.SHAPES)
 def test_kernel(shape):
+    """A region of 60 doublings is compiled for the GPU: the compiler must end within the limit."""
     ptx = run(
         gpu.find_tool("fa4-compile"),
         "-",
@@ -68,6 +69,7 @@ def test_selections_of_a_long_chain():
 
 @pytest.mark.parametrize("shape", region_growth.SHAPES)
 def test_cpu(shape):
+    """A region of 60 doublings is compiled for the CPU: the compiler must end within the limit."""
     ir = run(
         os.environ["FA4_OPT"], "--attn-to-llvm", text=region_growth.make(shape, 60)
     )
@@ -124,6 +126,7 @@ def visible(shape, queries, keys):
 
 @pytest.mark.parametrize("shape", ["mask-doubling", "mask-differences"])
 def test_numbers(shape, rng, tmp_path):
+    """A mask of 20 operations is compiled and simulated: the results must be those of exact integers."""
     kernel = gpu.compile(region_growth.make(shape, 20), tmp_path)
     q, k, v = (
         rng.standard_normal((1, 2, 256, 64)).astype(gpu.DTYPES["bf16"])

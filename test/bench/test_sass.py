@@ -28,6 +28,7 @@ def parse(body):
 
 
 def test_parse():
+    """Machine code of two functions is parsed: each must have its name, its instructions and its loops."""
     text = function("MOV R1, R2\nEXIT", "one") + function("\n.L_x_0:\nBRA `(.L_x_0)\nNOP", "two")
     one, two = sass.parse('\t.section\t.nv.info,""\n' + text)
     assert (one.name, len(one), two.name, len(two)) == ("one", 2, "two", 1)
@@ -50,12 +51,14 @@ def test_parse():
     ("@P1 FADD R1, R2, R3", "FADD", True, True, None),
 ])  # fmt: skip
 def test_instruction(text, opcode, conditional, falls_through, target):
+    """One instruction is parsed: its opcode, its condition and its branch target must be right."""
     i = sass.Instruction(text)
     assert (i.opcode, i.conditional, i.falls_through) == (opcode, conditional, falls_through)
     assert i.target == target
 
 
 def test_matches():
+    """An opcode matches a prefix only at the boundary of a modifier."""
     assert sass.Instruction("@P0 MUFU.EX2.F16 R1, R2").matches("MUFU.EX2")
     assert not sass.Instruction("FADD2 R1, R2, R3").matches("FADD")
 
@@ -88,6 +91,7 @@ def test_wait_out_of_line():
 
 
 def test_wait_that_cannot_be_avoided():
+    """A loop contains a wait that loops itself: the shortest path of the loop must have the wait once."""
     (loop,) = parse("""
         .L_x_0:
         MOV R1, R2
@@ -159,6 +163,8 @@ def exponentials(ex2, pairs, more=0):
 
 
 def test_exponential_loops():
+    """Loops have known numbers of instructions: their exponentials and emulated exponentials must be counted per
+    iteration."""
     body = f"""
         {exponentials(113, 64, 40)}
         .L_x_0:
@@ -180,6 +186,7 @@ def test_exponential_loops():
 
 
 def test_masked_branch():
+    """A loop has a path with a mask and one without: both must be found, with their numbers of instructions."""
     plain, masked = sass.exponential_loops(parse(f"""
         .L_x_0:
         {exponentials(113, 64, 300)}
@@ -208,6 +215,7 @@ def test_masked_loop():
 
 
 def test_mma_loops():
+    """MMAs are in nested loops: one loop must be found, with its numbers of instructions and MMAs."""
     mma = "UTCHMMA gdesc[UR10], gdesc[UR12], tmem[UR17], tmem[UR60], idesc[UR61], !UPT"
     assert sass.mma_loops(parse(f"""
         {repeat(mma, 16)}

@@ -55,6 +55,7 @@ def test_cycles_of_an_operation():
 
 
 def test_page_is_what_was_recorded():
+    """The page of timings must be what the recorded and the modelled figures give."""
     recorded, modelled = (json.loads(path.read_text()) for path in (timing.RECORDED, timing.MODELLED))
     assert list(recorded["cycles"]) == [micro.name for micro in micros()]
     assert list(recorded["kernels"]) == [kernel.name for kernel in peers.all_kernels()]
@@ -83,6 +84,7 @@ def test_summary():
 
 
 def test_without_a_card():
+    """The machine has no GPU: the command must fail with one line of error."""
     command = [timing.ROOT / "bench" / "timing", "--measure", "/nowhere/x.json"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == "" and len(done.stderr.splitlines()) == 1
@@ -90,6 +92,7 @@ def test_without_a_card():
 
 
 def test_half_of_the_forms_is_held_out():
+    """The model must be fitted to every second of 24 forms, whose FLOPs are as counted by hand."""
     names = [form.name for form in peers.FORMS]
     assert len(set(names)) == 24 and names[:4] == ["fwd-hd64-full-1k", "fwd-hd64-full-4k", "fwd-hd64-full-16k", "fwd-hd64-causal-1k"]
     assert [peers.is_fitted(form) for form in peers.FORMS] == [True, False] * 12

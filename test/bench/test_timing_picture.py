@@ -45,6 +45,7 @@ def parts(svg, tag, **attributes):
 
 
 def test_boxes_are_what_is_no_wait():
+    """A trace is drawn: each span without waiting must be a box of the right place and width."""
     svg = picture.draw(the_trace(), the_time(), periods=2, title="two & more")
     per_clock = picture.WIDTH / 1000
     work = [(float(r.get("x")), float(r.get("width"))) for r in parts(svg, "rect") if r.get("class") == "work"]
@@ -60,6 +61,7 @@ def test_boxes_are_what_is_no_wait():
 
 
 def test_the_path_follows_the_steps():
+    """A critical path of two steps is drawn: its line must go from the warp's row to that of the tensor cores."""
     svg = picture.draw(the_trace(), the_time(), periods=1)
     (line,) = parts(svg, "polyline")
     points = [tuple(map(float, p.split(","))) for p in line.get("points").split()]
@@ -74,11 +76,13 @@ def test_the_path_follows_the_steps():
     (the_time(cta=[3, 0, 0]), r"of CTA \[0, 0, 0\], the critical path of CTA \[3, 0, 0\]"),
 ])  # fmt: skip
 def test_what_cannot_be_drawn_is_an_error(time, message):
+    """The critical path is missing or is that of another CTA: a PictureError must say so."""
     with pytest.raises(picture.PictureError, match=message):
         picture.draw(the_trace(), time)
 
 
 def test_the_command_line_says_what_is_wrong(tmp_path, capsys):
+    """Files that exist must give a picture, a missing file or folder one line of error each."""
     trace, time, out = tmp_path / "t.json", tmp_path / "time.json", tmp_path / "p.svg"
     trace.write_text(json.dumps(the_trace()))
     time.write_text(json.dumps({"runs": [{"time": the_time()}]}))
@@ -117,5 +121,6 @@ def _has(name, warp):
 
 
 def test_the_picture_of_the_documentation_is_for_light_and_dark_pages():
+    """The documentation's picture must have colours for dark pages and one critical path."""
     svg = (picture.Path(__file__).parents[2] / "docs" / "pictures" / "steady-state.svg").read_text()
     assert "prefers-color-scheme: dark" in svg and len(parts(svg, "polyline")) == 1

@@ -25,6 +25,7 @@ def table(**cycles):
 
 
 def test_shapes():
+    """The compared shapes must have unique names, the FLOPs counted by hand, and the bars agreed on."""
     assert len(SHAPES) == 44 and len({s.name for s in SHAPES}) == 44
     assert CAUSAL.name == "hd64-causal-4k" and CAUSAL.launched.name == "fwd-hd64-causal-b8-h32-4k"
     assert CAUSAL.launched.flops == 2 * 8 * 32 * 4096**2 * 64
@@ -38,6 +39,7 @@ def test_shapes():
 
 
 def test_what_is_missed_and_lost():
+    """Made-up times are compared: missed bars and lost time must be found and shown on the page."""
     now = table(hd64_causal_4k=(100, 101), hd64_causal_8k=(100, 100), hd128_full_4k=(100, 99), hd64_full_512=(100, 150))
     assert versus.missed(now) == ["hd64-causal-4k"]
     assert not versus.lost(now, table(hd64_causal_4k=(100, 100)))
@@ -50,6 +52,7 @@ def test_what_is_missed_and_lost():
 
 
 def test_check(monkeypatch, tmp_path, capsys):
+    """One of two shapes takes 3% more cycles than stored: the command must fail and name the shape."""
     stored = tmp_path / "versus-fa4.json"
     stored.write_text(json.dumps(table(hd64_causal_2k=(100, 100), hd64_causal_4k=(100, 100))))
     monkeypatch.setattr(versus, "STORED", stored)
@@ -76,6 +79,7 @@ def test_published():
 
 
 def test_no_such_shape(tmp_path, capsys):
+    """A shape that does not exist is asked for: the command must exit with status 2 and name the shape."""
     with pytest.raises(SystemExit, match="2"):
         versus.main(["--records", str(tmp_path), "--shape", "hd65"])
     assert "no shape matches 'hd65'" in capsys.readouterr().err

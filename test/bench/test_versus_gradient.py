@@ -23,6 +23,7 @@ def row(ours, theirs, paired=None):
 
 
 def test_shapes():
+    """The compared gradients must have unique names and the launches that their names state."""
     assert len({shape.name for shape in GRADIENTS}) == len(GRADIENTS) == 24
     assert PAIRED.launched.name == "bwd-hd128-causal-b8-h16-4k-1cta" and PAIRED.paired.name == "bwd-hd128-causal-b8-h16-4k"
     assert not PAIRED.launched.pairs and GradientShape(64, "full", 2048).paired is None
@@ -44,6 +45,7 @@ def test_times_of_all_launches():
 
 
 def test_what_is_missed():
+    """Made-up times of gradients are compared: missed bars must be found and shown on the page."""
     table = {"hd64-full-2k": row(1050, 1000), "hd64-full-4k": row(1090, 1000), "hd128-causal-4k": row(970, 970, 485)}
     table["hd192-full-4k"] = row(800, 1000, 1000) | {"alone": None}
     assert versus_gradient.missed(table) == ["hd64-full-4k", "hd128-causal-4k"]
@@ -63,12 +65,14 @@ def test_bound():
 
 
 def test_blocks():
+    """The blocks of scores per SM must be those counted by hand, with a full and with a causal mask."""
     full = GradientShape(128, "full", 4096)
     assert versus_gradient.blocks(full) == 8 * 16 * 32 * 32 / 148
     assert versus_gradient.blocks(PAIRED) == 8 * 16 * 32 * 33 / 2 / 148
 
 
 def test_command_line(tmp_path, capsys):
+    """The options --gradient and --check are given together: the command must exit with status 2 and say why."""
     with pytest.raises(SystemExit, match="2"):
         versus.main(["--records", str(tmp_path), "--gradient", "--check"])
     assert "--gradient goes with neither --check" in capsys.readouterr().err

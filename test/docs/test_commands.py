@@ -89,7 +89,7 @@ def help_of(program):
     "block", [b for b in BLOCKS if b.not_run and not b.page.is_relative_to(ROOT / "docs" / "reference")], ids=str
 )
 def test_commands_that_are_not_run_exist(block):
-    """At least the program is there, and a script's help has the options."""
+    """A command of a page is not run here: its program must exist, and a script's help must have its options."""
     for words in commands(block):
         program = ROOT / words[0]
         if "/" not in words[0] or words[0].startswith("build/"):
@@ -109,8 +109,8 @@ def test_the_two_commands_of_the_readme():
 
 
 def test_commands_are_recognised():
-    """Blocks of commands say that they are: indented ones and those without a
-    language are not run, and nobody would notice."""
+    """A page has commands in an indented block, or in one without a language: the test must find them, because they
+    would not be run."""
     for page in fa4docs.pages():
         for token in fa4docs.parse(page):
             if token.type == "code_block" or token.type == "fence" and not token.info.strip():

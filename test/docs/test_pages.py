@@ -47,13 +47,13 @@ def test_output_is_what_the_command_prints(block):
 
 
 def test_there_are_examples():
-    """The tests above found what they are for."""
+    """The pages must have blocks of IR and blocks of output, so that the tests above check some."""
     assert sum(b.language == "mlir" for b in BLOCKS) >= 10
     assert sum(bool(b.command) for b in BLOCKS) >= 3
 
 
 def test_commands_are_recognised():
-    """No comment that looks like a command is without a block."""
+    """Each comment of a page that looks like a command must belong to a block."""
     for page in PAGES:
         written = len(re.findall(r"^<!--\s*(?:not )?fa4-\w+\b", page.read_text(), re.MULTILINE))
         found = sum(bool(block.command) for block in fa4docs.blocks(page))
@@ -135,7 +135,7 @@ def test_every_page_is_linked():
 
 
 def test_pictures_are_up_to_date():
-    """The kernel that the pictures show is the one that is compiled today."""
+    """Each picture of the docs must equal the one that is drawn from today's kernel."""
     drawn = pictures.pictures()
     # The steady state depends on the ptxas that is there (fa4_bench.timing.picture), and `fa4 report` on a browser.
     assert {path.name for path in pictures.PICTURES.iterdir()} - {"steady-state.svg", "report.png"} == set(drawn)
@@ -193,13 +193,13 @@ def section(page, heading):
 
 
 def test_readme_starts_with_five_pages():
-    """A newcomer has half an hour: five rows, whose minutes are thirty."""
+    """README.md must first name five pages, whose reading times add up to thirty minutes."""
     rows = re.findall(r"^\| .* \| (\d+) \|", section(ROOT / "README.md", "Start here"), re.MULTILINE)
     assert len(rows) == 5 and sum(map(int, rows)) == 30
 
 
 def test_readme_says_what_the_model_is_worth():
-    """The figures of README are those of the pages that are measured."""
+    """README.md must have the figures of the pages that compare the simulator's clock with measurements."""
     said = " ".join(section(ROOT / "README.md", "State").split())
     assert "No Blackwell card has run a kernel of fa4." in said
     for page in results.pages():

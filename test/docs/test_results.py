@@ -24,7 +24,7 @@ PAGES = results.pages()
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_are_from_a_clean_commit(page):
-    """Its commit has what was measured: there were no changes, and the commit is in the history."""
+    """Each page of results must name a commit of the history, and not a tree with changes."""
     is_clean = not page.changed
     if HAS_HISTORY:
         is_clean &= results.git("merge-base", "--is-ancestor", page.commit, "HEAD") is not None
@@ -34,12 +34,13 @@ def test_pages_are_from_a_clean_commit(page):
 
 
 def test_every_page_has_its_place():
+    """The pages of results must be those that have a place in the order of the summary."""
     assert {page.name for page in PAGES} == set(results.ORDER)
 
 
 @pytest.mark.skipif(not HAS_HISTORY, reason="needs a checkout with its history")
 def test_summary():
-    """docs/results.md is what the pages say, with ages up to the commit that it names, which is not long ago."""
+    """The file docs/results.md must be what the pages give, with ages up to a recent commit."""
     text = results.SUMMARY.read_text()
     until = re.search(r"between it and ([0-9a-f]{12})", text)[1]
     assert text == results.summary(until), "run scripts/update-docs"
@@ -83,7 +84,7 @@ def commit(folder):
 
 
 def test_a_tree_with_changes_writes_nothing(checkout):
-    """What the scripts write themselves is no change; a source is, staged or not."""
+    """A source has changes, staged or not: no page may be written; a file that the scripts write may have changes."""
     clean = results.clean_commit()
     assert re.fullmatch("[0-9a-f]{12}", clean)
     (checkout / "bench" / "versus-fa4.json").write_text("two\n")
@@ -99,13 +100,14 @@ def test_a_tree_with_changes_writes_nothing(checkout):
 
 
 def test_no_commit(checkout, monkeypatch):
+    """The machine has no git: a page must not be written, and the error must say that git finds no commit."""
     monkeypatch.setenv("PATH", str(checkout))
     with pytest.raises(results.DirtyTreeError, match="git finds none here"):
         results.clean_commit()
 
 
 def test_ages(checkout):
-    """An age counts the commits to sources since the page's, and no others."""
+    """The age of a page must count the commits that changed sources after the page's commit, and no others."""
     first = results.clean_commit()
     results.write("grid", results.head("The grid", "5 of 5 cases passed", "./bench/grid --write", first) + "Text.\n")
     assert f"| [The grid](../bench/results/grid.md) | 5 of 5 cases passed | {first}, " in results.SUMMARY.read_text()
@@ -120,6 +122,7 @@ def test_ages(checkout):
 
 
 def test_a_page_without_a_head(checkout):
+    """A page has a title but no headline below: it must be refused and no folder be made."""
     with pytest.raises(ValueError, match="grid.md has no head"):
         results.write("grid", "# The grid\n\nAll is well.\n")
     assert not results.FOLDER.exists()

@@ -4,6 +4,7 @@
 """Rules for source files, and that everything defined in a .td file is
 documented with an example."""
 
+import ast
 import json
 import re
 import subprocess
@@ -52,7 +53,7 @@ def lines_of(path):
 
 
 def test_files_are_short_enough():
-    """Of pages, generated ones among them, of tests and of recorded tables, too."""
+    """Each text file, also a page, a test and a recorded table, must have at most the lines that its kind may have."""
     lines = {path: lines_of(path) for path in tracked_files()}
     assert set(SOURCES) & set(lines) and ROOT / "docs" / "reference" / "TilePasses.md" in lines
     long = [
@@ -237,7 +238,26 @@ def test_lit_tests_say_what_they_test():
     assert not silent, f"without a header that says what is tested: {silent}"
 
 
-# Of a lit test: RUN lines, and prefixes of checks.
+def is_sentence(text):
+    """Whether the text begins with a capital letter, or a name of code such as fa4-opt, and ends with a full stop."""
+    first = text.split(maxsplit=1)[0] if text.strip() else "a"
+    return (first[0].isupper() or not first.isalpha()) and text.endswith(".")
+
+
+def test_python_tests_say_what_they_test():
+    """Each test function in Python must have a docstring of whole sentences: what is given, and what must happen."""
+    tests = {}
+    for path in sorted((ROOT / "test").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                tests[f"{name(path)}: {node.name}"] = ast.get_docstring(node) or ""
+    assert len(tests) > 600, "tests are not found"
+    assert not is_sentence("") and not is_sentence("of masks.") and is_sentence("fa4-opt must fail.")
+    silent = [test for test, text in tests.items() if not is_sentence(text)]
+    assert not silent, f"without a docstring of whole sentences: {silent}"
+
+
+# The most RUN lines, and the most prefixes of checks, that a lit test may have.
 MOST_RUNS, MOST_PREFIXES = 3, 3
 # Tests that have more, with both numbers. None may be added or grow; one that shrinks gets its new numbers, or leaves.
 MANY_RUNS = ROOT / "test" / "docs" / "many-runs.txt"

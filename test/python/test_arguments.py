@@ -79,12 +79,15 @@ FORMS = ("q", "k", "v", "dtype", "layout", "mask", "scale", "lse", "score_mod", 
 @pytest.mark.parametrize("value", POOL.values(), ids=POOL)
 @pytest.mark.parametrize("name", FORMS)
 def test_specs(name, value):
+    """An argument of a spec has any value: the spec must take the value or refuse it with a sentence of fa4's own."""
     hold(lambda: spec_of(**{name: value}).text)
     hold(lambda: fa4.sdpa_backward(**{"q": "B Sq H 32", "k": "B Sk G 32", name: value}).text)
 
 
 @pytest.mark.parametrize("value", POOL.values(), ids=POOL)
 def test_parts_of_specs(value):
+    """A size, a bound, a capture or a result of a function has any value: fa4 must take it or refuse it with a
+    sentence."""
     hold(lambda: fa4.sdpa_backward(q="B S H 32", k="B S H 32", deterministic=value).text)
     hold(lambda: fa4.sdpa(q=("B", "S", value, 32), k="B S H 32"))
     hold(lambda: fa4.Mask(left=value))
@@ -102,6 +105,7 @@ def test_parts_of_specs(value):
 @pytest.mark.parametrize("value", POOL.values(), ids=POOL)
 @pytest.mark.parametrize("name", ["op", "chip", "options", "verify", "ptxas", "allow_spills", "cache"])
 def test_compile(name, value):
+    """An argument of fa4.compile has any value: fa4 must take it or refuse it with a sentence."""
     # What is right is compiled, once.
     if name == "cache" and value is not True:
         hold(lambda: fa4.compile(spec_of(), **{name: 5 if value is None else value}))
@@ -122,6 +126,7 @@ CALL = ("q", "k", "v", "cap", "count", "bias", "H", "Sq", "unknown")
 @pytest.mark.parametrize("value", POOL.values(), ids=POOL)
 @pytest.mark.parametrize("name", (*CALL, "check", "seed", "threads", "stream"))
 def test_calls(kernel, name, value):
+    """An argument of a call has any value or is missing: the call must take it or refuse it with a sentence."""
     call = arrays() | {"cap": 1.0, "count": 2, "bias": np.zeros(2, np.float32)}
     if name != "stream":
         hold(lambda: kernel.simulate(**call | {name: value}))
@@ -137,6 +142,8 @@ def test_calls(kernel, name, value):
 
 @pytest.mark.parametrize("value", POOL.values(), ids=POOL)
 def test_rest_of_kernels(kernel, value):
+    """The level of Kernel.ir or the argument of a spec's backward has any value: fa4 must take or refuse it with a
+    sentence."""
     hold(lambda: kernel.ir(value))
     hold(lambda: kernel.spec.backward(value))
 
@@ -156,6 +163,7 @@ def test_rest_of_kernels(kernel, value):
     ],
 )
 def test_values_that_a_type_does_not_have(kernel, call, message):
+    """A call gives a value that its type cannot hold: SpecError must name the argument and the value."""
     with pytest.raises(fa4.SpecError, match=message):
         kernel.simulate(**arrays() | {"cap": 1.0, "count": 2, "bias": np.zeros(2, np.float32)} | call)
 
@@ -169,6 +177,7 @@ def test_captured_tensors_of_another_length_are_named_as_the_caller_does():
 
 
 def test_numbers_of_numpy_are_numbers(kernel):
+    """Sizes, bounds and arguments are numbers of numpy: the results must be those of Python's numbers."""
     spec = fa4.sdpa(q=("B", "Sq", np.int64(2), np.int32(32)), k="B Sk 1 32", mask=fa4.Mask(np.int64(3), np.uint8(1)), scale=np.float32(0.5))
     assert spec.q == ("B", "Sq", 2, 32) and spec.mask == fa4.Mask(3, 1) and spec.scale == 0.5 and "2, 32" not in spec.text
     call = arrays() | {"bias": np.zeros(2, np.float32)}
@@ -177,6 +186,7 @@ def test_numbers_of_numpy_are_numbers(kernel):
 
 
 def test_a_bound_of_minus_one_is_no_mask_without_a_bound():
+    """A mask has the bound -1, as other libraries write no bound: SpecError must say to use None."""
     for bounds in ({"left": -1, "right": 5}, {"left": 5, "right": -1}):
         with pytest.raises(fa4.SpecError, match="which other libraries have for no bound: None is that here"):
             fa4.Mask(**bounds)

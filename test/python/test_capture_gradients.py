@@ -30,6 +30,7 @@ CASES = {
 @pytest.mark.parametrize("query_block", [4, 16])
 @pytest.mark.parametrize("name", CASES)
 def test_on_cpu(name, query_block):
+    """The gradient of captured values is computed on the CPU: all its results must be those of the reference."""
     gradient = dataclasses.replace(CASES[name], head_dim=16)
     given = gradient.draw(np.random.default_rng(5))
     call = [given[x] for x in ("q", "k", "v", "dout")]

@@ -45,6 +45,7 @@ def difference(form, given, directions, step=1e-5):
 @pytest.mark.turns(6)
 @pytest.mark.parametrize("name", FORMS)
 def test_derivative(name, tmp_path):
+    """The gradient of a score_mod is simulated: it must be that of the reference and fit differences of the loss."""
     gradient = Gradient(head_dim=32, sizes=Sizes(1, 130, 70, 1, 2), mask=Mask.causal("bottom_right"), dtype="f16", **FORMS[name])
     launches = gradient.compile(tmp_path)
     given = gradient.draw_with(0)

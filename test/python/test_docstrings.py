@@ -71,11 +71,13 @@ EXAMPLES = dict(examples())
 
 
 def test_all_examples_are_known():
+    """Each module whose docstring has an example must be listed in PREPARED, and no other."""
     assert set(EXAMPLES) == set(PREPARED)
 
 
 @pytest.mark.parametrize("name", [name for name, prepared in PREPARED.items() if isinstance(prepared, dict)])
 def test_example(name, tmp_path, monkeypatch):
+    """The example in a module's docstring is run: it must end without an error, and with right numbers."""
     if name.split(".")[-1] in ("gpu", "gradient", "program", "sim") and not gpu.has_tools("fa4-compile", "fa4-sim"):
         pytest.skip("needs fa4-compile and fa4-sim")
     monkeypatch.chdir(tmp_path)

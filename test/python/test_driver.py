@@ -335,6 +335,7 @@ def test_bad_calls(tmp_path):
     ],
 )
 def test_bad_settings(tmp_path, settings, message):
+    """A setting of the driver has a wrong value: cuInit must fail and the error output must name the setting."""
     _, errors = run('assert fails("cuInit", 0) == "CUDA_ERROR_NO_DEVICE"', tmp_path, **settings)
     assert f"fa4-driver: {message}" in errors
 
@@ -508,6 +509,7 @@ def test_kernels_that_a_cubin_names(tmp_path):
 
 
 def test_the_log_of_a_bad_image(tmp_path):
+    """A module with a syntax error is loaded: the caller's log must have the error, cut to its length."""
     run(
         r"""
         start()
@@ -659,6 +661,7 @@ def test_nothing_but_the_api_is_exported():
 
 
 def test_ptxas_hands_ptx_on(tmp_path):
+    """The stand-in ptxas gets PTX: it must copy it to its output, and fail on text that is no PTX."""
     ptxas = LIBRARY / "ptxas"
     command = [ptxas, "-lineinfo", "-v", "--gpu-name=sm_100a", AXPY, "-o", tmp_path / "a.cubin"]
     subprocess.run(command, check=True)

@@ -74,6 +74,7 @@ def test_capture(tmp_path):
 
 
 def test_what_a_capture_refuses(tmp_path):
+    """A captured stream is used in ways that a graph cannot hold: each call must fail with the error of CUDA."""
     _, errors = run(
         STREAMS
         + """

@@ -43,6 +43,7 @@ def start(tmp_path, *arguments, text=SCRIPT):
 
 @needs_library
 def test_a_script_with_its_arguments(tmp_path):
+    """A script is started with arguments: it must see them, and its launch must be in the log."""
     status, output, errors = start(tmp_path, "--chip", "sm_90a", "--log", "log", "script.py", "32", "--chip")
     assert (status, output, errors) == (0, "__main__ ['32', '--chip']\n", "")
     assert json.loads((tmp_path / "log").read_text())["kernel"] == "axpy"
@@ -50,6 +51,7 @@ def test_a_script_with_its_arguments(tmp_path):
 
 @needs_library
 def test_a_failed_launch_that_the_script_does_not_notice(tmp_path):
+    """A launch of the script fails: the exit status must be 1, unless the finding is allowed."""
     status, _, errors = start(tmp_path, "--chip=sm_90a", "script.py", "33")
     assert status == 1 and "launch 0 of 'axpy' failed" in errors
     status, _, errors = start(tmp_path, "--chip=sm_90a", "--allow=out-of-bounds", "script.py", "33")
@@ -58,6 +60,7 @@ def test_a_failed_launch_that_the_script_does_not_notice(tmp_path):
 
 @needs_library
 def test_the_scripts_own_status(tmp_path):
+    """A script exits with a status or an exception: fa4.driver must return the script's status."""
     assert start(tmp_path, "script.py", text="import sys; sys.exit(7)")[0] == 7
     status, _, errors = start(tmp_path, "script.py", text="1 / 0")
     assert status == 1 and "ZeroDivisionError" in errors
@@ -68,7 +71,7 @@ def test_the_scripts_own_status(tmp_path):
 
 
 def test_what_happens_behind_an_import(tmp_path, monkeypatch):
-    """The action sees the module whole, once, however the module is imported, and nothing remains of the hook in it."""
+    """A hook waits for a module: its action must run once, behind the import, and not if the import fails."""
     (tmp_path / "hooked").mkdir()
     (tmp_path / "hooked" / "__init__.py").write_text("from . import part; value = part.number + 1")
     (tmp_path / "hooked" / "part.py").write_text("number = 1")
@@ -89,6 +92,7 @@ def test_what_happens_behind_an_import(tmp_path, monkeypatch):
 
 @needs_library
 def test_memory_of_the_host_is_aligned_as_a_devices(tmp_path):
+    """A script allocates aligned memory: the address must have the alignment that a device's memory has."""
     text = """
 import ctypes
 at = ctypes.c_void_p()
@@ -104,6 +108,7 @@ assert libc.posix_memalign(ctypes.byref(at), ctypes.c_size_t(24), ctypes.c_size_
 
 
 def test_what_is_missing(tmp_path, monkeypatch):
+    """The library or the script does not exist: fa4.driver must exit with status 1 and name what is missing."""
     monkeypatch.setenv("FA4_DRIVER_LIBRARY", str(tmp_path))
     status, _, errors = start(tmp_path, "script.py")
     assert status == 1 and errors == f"fa4.driver: {tmp_path} has no libcuda.so.1; build the target fa4-driver, or set FA4_DRIVER_LIBRARY\n"

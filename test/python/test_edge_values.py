@@ -93,6 +93,7 @@ def test_bad_key(rng, dtype, mask, bad, options):
 
 @pytest.mark.parametrize("dtype", gpu.DTYPES)
 def test_all_keys_bad(rng, dtype):
+    """All keys are NaN or infinite: out and LSE of each row must be NaN."""
     q, k, v = draw(rng, 130, 130, 2)
     k[0, :, 0, :] = np.nan
     k[0, :, 1, :] = np.inf
@@ -112,6 +113,7 @@ def test_bad_query(rng, bad):
 
 
 def test_minus_infinity_in_a_key_hides_it(rng):
+    """Two keys give the score -inf: out and LSE must be as without these keys."""
     q, k, v = draw(rng, 128, 150, 1)
     k[0, [7, 140], 0, 3] = -np.inf
     out, lse = run(q, k, v)

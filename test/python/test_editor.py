@@ -51,10 +51,12 @@ def diagnostics(files):
 
 
 def test_what_the_compiler_has_written_is_right(levels):
+    """The compiler's own files of all levels are opened: the language server must report nothing."""
     assert diagnostics(levels) == dict.fromkeys(levels, [])
 
 
 def test_a_missing_release_in_each_level_with_roles(levels):
+    """A file lacks a release: the server must report the channel and, at its line, the wait for the release."""
     broken, waits = {}, {}
     for level in LEVELS[LEVELS.index("warp-specialize") : -1]:
         lines = levels[level].splitlines(keepends=True)

@@ -29,6 +29,7 @@ def draw(*shape):
 
 @pytest.mark.parametrize("options", ["", "schedule=grid", "schedule=lpt", "schedule=clc", "pairs=on"])
 def test_forward(options):
+    """A call has no sequences, queries or keys: out must be 0, LSE -inf, and the modelled time 0."""
     kernel = fa4.compile(fa4.sdpa(q="B Sq H 64", k="B Sk G 64", lse=True, mask="causal"), options=options, verify=False)
     for batch, queries, keys in CALLS:
         q, k = draw(batch, queries, HEADS, 64), draw(batch, keys, KEY_HEADS, 64)
@@ -49,6 +50,7 @@ STATIC = """func.func @sdpa(%q: memref<2x40x4x64xbf16>, %k: memref<2xKEYSx2x64xb
 
 
 def test_static_sizes_beside_dynamic_ones():
+    """Only the number of keys is dynamic: a call without keys must give 0, and a static size of 0 must be refused."""
     kernel = fa4.compile(STATIC.replace("KEYS", "?"), verify=False)
     assert kernel.manifest["empty"] == {"condition": "Sk == 0", "fills": [{"tensor": "out", "value": 0}]}
     assert (kernel.simulate(q=draw(2, 40, 4, 64), k=draw(2, 0, 2, 64), v=draw(2, 0, 2, 64)).out == 0).all()
@@ -89,6 +91,7 @@ def test_gradient(name):
 
 
 def test_gradient_of_captures():
+    """A gradient's call has no sequences, queries or keys: all gradients, that of the capture too, must be 0."""
     gradient = Gradient(wrt=(0,), head_dim=64, **SCORE_MODS["slopes"])
     kernel = fa4.compile(gradient.mlir(), verify=False)
     for batch, queries, keys in CALLS:

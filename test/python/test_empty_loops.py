@@ -121,6 +121,7 @@ def compile_kernel(source, folder):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name, tmp_path):
+    """A loop of MMAs has no pass: its result must be 0, and no thread may read undefined tensor memory."""
     body, stored, expect = PROGRAMS[name]
     done = compile_kernel(make(body, stored), tmp_path)
     assert done.returncode == 0, done.stderr
@@ -160,6 +161,7 @@ def test_product_after_product(tmp_path):
     ],
 )
 def test_start_that_is_refused(body, message, tmp_path):
+    """A loop of MMAs starts from a tile that may be undefined or is not zero: the compiler must refuse it."""
     done = compile_kernel(make(body, "q"), tmp_path)
     assert done.returncode == 1 and message in done.stderr, done.stderr
     assert not list(tmp_path.iterdir())

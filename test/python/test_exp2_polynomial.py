@@ -97,6 +97,7 @@ def test_rounding_is_taken_up(degree):
 @pytest.mark.skipif(not gpu.has_tools("fa4-opt"), reason="needs fa4-opt")
 @pytest.mark.parametrize("degree", DEGREES)
 def test_kernels_have_these_coefficients(degree):
+    """Best coefficients are derived for a degree: the compiler's must equal them to the last bit."""
     printed = gpu.run_tool("fa4-opt", KERNEL, f"--tile-split-exp=fraction=0.125 degree={degree}")
     numbers = re.search(r"polynomial \[([^]]*)\]", printed)[1]
     found = [np.float32(number) for number in numbers.split(",")]

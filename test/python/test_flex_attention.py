@@ -222,6 +222,7 @@ TABLES = [*(("score_mod", name, f) for name, f in TABLE_SCORE_MODS.items()), *((
 
 @pytest.mark.parametrize(("kind", "name", "function"), CASES, ids=[name for _, name, _ in CASES])
 def test_functions_of_flex_attention_have_kernels(kind, name, function):
+    """A function of torch's users is given: fa4's kernel and reference must both give torch's results."""
     q, k, v = inputs()
     wanted = reference(q, k, v, function, kind)
     spec = fa4.sdpa(q=f"B Hq Sq {D}", k=f"B Hkv Sk {D}", layout="bhsd", **{kind: function})
@@ -232,6 +233,7 @@ def test_functions_of_flex_attention_have_kernels(kind, name, function):
 
 @pytest.mark.parametrize(("kind", "name", "function"), TABLES, ids=[name for _, name, _ in TABLES])
 def test_functions_that_read_tables_are_traced_and_refused_at_their_line(kind, name, function):
+    """A function reads a table: the reference must be right, and the compiler must refuse the function's line."""
     q, k, v = inputs()
     spec = fa4.sdpa(q=f"B Hq Sq {D}", k=f"B Hkv Sk {D}", layout="bhsd", **{kind: function})
     assert abs(spec.reference(q=q, k=k, v=v).out - reference(q, k, v, function, kind).numpy()).max() < 1e-6
@@ -254,6 +256,7 @@ def causal(b, h, q, k):
 
 
 def test_block_masks_gqa_and_auxiliary_results():
+    """Arguments are given in torch's order, with a block mask: out and LSE must be those of torch."""
     q, k, v = inputs()
     block_mask = theirs.create_block_mask(causal, 1, 1, S, S, device="cpu", BLOCK_SIZE=16)
     request = theirs.AuxRequest(lse=True)
@@ -309,6 +312,7 @@ def shows_blocks():
     ],
 )
 def test_what_is_refused(given, error, message):
+    """An argument or a function has no kernel: fa4 must refuse it with the right error and sentence."""
     q, k, v = inputs()
     with pytest.raises(error, match=message):
         fa4.torch.flex_attention(q, k, v, **given())
@@ -316,6 +320,7 @@ def test_what_is_refused(given, error, message):
 
 @pytest.mark.parametrize("name", ["query", "key", "value", "score_mod", "block_mask", "scale", "enable_gqa", "return_lse", "kernel_options", "return_aux", "mask_mod", "copy"])
 def test_wrong_arguments_end_in_a_sentence(name):
+    """An argument of flex_attention has any value: fa4 must take it or refuse it with a sentence."""
     import test_arguments
 
     call = dict(zip(("query", "key", "value"), inputs()))
@@ -329,6 +334,7 @@ def q_is_wrong():
 
 
 def test_wrong_arguments_of_attention_end_in_a_sentence():
+    """An argument of fa4.torch.attention has any value: fa4 must take it or refuse it with a sentence."""
     import test_arguments
 
     q, k, v = inputs()
@@ -344,6 +350,7 @@ def test_wrong_arguments_of_attention_end_in_a_sentence():
 
 
 def test_a_block_mask_may_show_more_blocks_than_it_must():
+    """A block mask shows all blocks: its mask_mod alone must decide which keys are seen."""
     q, k, v = inputs()
     out = fa4.torch.flex_attention(q, k, v, block_mask=all_blocks(causal))
     assert torch.equal(out, fa4.torch.flex_attention(q, k, v, mask_mod=causal))
@@ -379,6 +386,7 @@ def test_tensors_of_functions_are_read_at_each_call():
 
 
 def test_operators_of_others_are_known_by_what_trace_as_says():
+    """A function calls a custom operator: it must be refused before trace_as, and right after."""
     library = torch.library.Library("fa4test", "DEF")
     library.define("tanh(Tensor x) -> Tensor")
     library.impl("tanh", torch.tanh, "CompositeImplicitAutograd")
@@ -396,6 +404,7 @@ def test_operators_of_others_are_known_by_what_trace_as_says():
 
 @pytest.mark.parametrize("name", ["slopes", "factor", "clamped", "and_masks", "window_by_head", "method"])
 def test_functions_are_traced_by_torch_compile(name):
+    """flex_attention is called under torch.compile: the result must have the same bits as without."""
     q, k, v = inputs()
     kind, _, function = next(case for case in CASES if case[1] == name)
     run = torch.compile(lambda q, k, v: fa4.torch.flex_attention(q, k, v, **{kind: function}), fullgraph=True, backend="eager")
@@ -403,6 +412,7 @@ def test_functions_are_traced_by_torch_compile(name):
 
 
 def test_gradient_through_a_function_that_reads_a_tensor():
+    """A score_mod reads a tensor: the gradients of q, k and v must be those of torch."""
     q, k, v = (each.requires_grad_() for each in inputs())
     copies = [each.detach().double().requires_grad_() for each in (q, k, v)]
     fa4.torch.flex_attention(q, k, v, score_mod=SCORE_MODS["slopes"]).float().sin().sum().backward()
@@ -414,6 +424,7 @@ def test_gradient_through_a_function_that_reads_a_tensor():
 
 
 def test_the_page_lists_the_functions_of_torch():
+    """docs/python.md must name each function of torch that a traced function may call."""
     from fa4 import torch_functions, tools
 
     page = (tools.ROOT / "docs" / "python.md").read_text()

@@ -35,6 +35,7 @@ def with_default(b, h, i, j, limit=window):
 
 
 def test_what_a_function_reads_is_its_key(monkeypatch):
+    """Functions read other values, or a value changes: each must have another key, and equal functions the same."""
     keys = [function_key(f) for f in (of_global, of_module, calls_another, with_default, within(1), within(2), within(1.0), within((1, 2)))]
     assert None not in keys and len(set(keys)) == len(keys)
     assert function_key(within(1)) == keys[4] and function_key(None) == ()
@@ -76,5 +77,6 @@ UNSEEN = {
 
 @pytest.mark.parametrize("function", UNSEEN.values(), ids=UNSEEN)
 def test_what_may_change_unseen_has_no_key(function):
+    """A function reads an object that may change unseen: it must have no key."""
     has_attribute.window = 16
     assert function_key(function) is None

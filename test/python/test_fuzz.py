@@ -25,6 +25,7 @@ def replay_tool(target):
 
 @pytest.mark.parametrize("target", fuzz.TARGETS)
 def test_replay(target, tmp_path, monkeypatch):
+    """The committed inputs of a fuzz target are replayed: all must be run, without a failure."""
     tool = replay_tool(target)
     if not tool:
         pytest.skip(f"needs fa4-fuzz-{target}")
@@ -80,6 +81,7 @@ def rows(said):
 
 
 def test_clean_run(build, capsys):
+    """A fuzz target finds nothing: the command must succeed, print the counts and add them to the ledger."""
     assert fuzz.main(COMMAND) == 0
     (row,) = rows(capsys.readouterr().out)
     assert row[1] == "1000" and row[3:6] == ["14", "4", "0"]
@@ -88,6 +90,7 @@ def test_clean_run(build, capsys):
 
 
 def test_failure_is_made_small_and_kept(build, capsys, monkeypatch):
+    """A fuzz target crashes: the command must fail, and keep the crash and a smaller input."""
     monkeypatch.setenv("BAD", "1")
     assert fuzz.main(COMMAND) == 1
     said = capsys.readouterr().out
@@ -102,6 +105,8 @@ def entry(seconds, error="", binary="b", target="npy"):
 
 
 def test_clean_seconds_are_of_one_binary_since_its_last_failure(tmp_path):
+    """The ledger has runs of several targets and binaries: only the seconds of this target's binary since its last
+    failure must count."""
     ledger = tmp_path / "ledger.jsonl"
     run = fuzz.Run("npy", "b")
     assert fuzz.clean_seconds(ledger, run) == 0
@@ -117,14 +122,17 @@ def test_clean_seconds_are_of_one_binary_since_its_last_failure(tmp_path):
     (b"x", b"x", b"x"),
 ])  # fmt: skip
 def test_minimise(data, wanted, small):
+    """An input fails as long as it has certain bytes: the smallest input must be these bytes."""
     assert fuzz.minimise(data, lambda less: wanted in less, 10) == small
 
 
 def test_minimise_ends_in_time():
+    """No time is left to make an input smaller: the input must come back as it is."""
     assert fuzz.minimise(b"a" * 1000, lambda less: True, 0) == b"a" * 1000
 
 
 def test_seeds_are_of_every_level(tmp_path, monkeypatch):
+    """Seeds of fa4-fuzz-opt are made: they must cover each pipeline and each dialect."""
     if not (tool := replay_tool("opt")):
         pytest.skip("needs fa4-fuzz-opt")
     monkeypatch.setattr(fuzz, "binary_of", lambda target: Path(tool))
@@ -138,6 +146,7 @@ def test_seeds_are_of_every_level(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("words", [["0"], ["x"], ["5", "--jobs=0"], ["5", "--target=none"]])
 def test_bad_command_line(words, capsys):
+    """A command line is wrong: the command must exit with status 2 and print an error."""
     with pytest.raises(SystemExit, match="2"):
         fuzz.parse(words)
     assert "error:" in capsys.readouterr().err

@@ -19,6 +19,7 @@ def names(folder):
 
 
 def test_the_users_files_stay(tmp_path):
+    """A kernel is compiled into a folder with a user's file: that file must stay, and old cubins must go."""
     folder = tmp_path / "a b" / "ü"
     folder.mkdir(parents=True)
     (folder / "thesis.tex").write_text("not ours")

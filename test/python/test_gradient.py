@@ -157,7 +157,7 @@ def test_gradient(name, tmp_path):
 @pytest.mark.parametrize("mask", [None, Mask.causal(BR), Mask(TL, 100, 0), Mask(BR, 64, None)], ids=str)
 @pytest.mark.parametrize("head_dim", [32, 64, 96, 128])
 def test_no_local_memory(head_dim, mask, heads, tmp_path):
-    """ptxas must need no local memory for a gradient's kernels."""
+    """A gradient's kernels are assembled: ptxas must need no local memory for them."""
     form = Gradient(head_dim=head_dim, mask=mask, sizes=Sizes(hkv=2, group=2), static=heads)
     check_no_local_memory(form, tmp_path)
 
@@ -175,7 +175,7 @@ def test_no_local_memory_of_one_block(dims, tmp_path):
 @pytest.mark.parametrize("mask", [None, Mask.causal(BR), Mask(TL, 100, 0)], ids=str)
 @pytest.mark.parametrize("dims", head_dims.GRADIENTS, ids=str)
 def test_no_local_memory_of_wide_heads(dims, mask, tmp_path):
-    """ptxas must need no local memory for a gradient's kernels with head dims above 128."""
+    """A gradient's kernels with head dims above 128 are assembled: ptxas must need no local memory for them."""
     check_no_local_memory(Gradient(head_dim=dims[0], head_dim_v=dims[1], mask=mask, static=frozenset()), tmp_path)
 
 

@@ -32,6 +32,7 @@ def of_kernels(cases):
 @pytest.mark.turns(6)
 @of_kernels(grid.quick_cases())
 def test_quick(case, folder):
+    """A case of the quick grid is compiled and simulated with two schedules: its results must be right."""
     grid.run_case(case, compiled(case.op, folder), schedules=2, timeout=300)
 
 

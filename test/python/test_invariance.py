@@ -46,6 +46,7 @@ def compile(form, schedule, **options):
 
 @pytest.mark.parametrize("name", FORMS)
 def test_forward_rows_do_not_depend_on_schedule_or_batch(rng, name):
+    """Attention runs under each schedule and with one sequence alone: its bits must be the same."""
     call = draw(rng)
     made = {schedule: compile(FORMS[name], schedule) for schedule in SCHEDULES}
     first = made["grid"].simulate(**call)
@@ -72,8 +73,8 @@ def test_forward_rows_do_not_depend_on_the_chunk(rng, name):
 
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_gradients_do_not_depend_on_schedule_or_batch(rng, deterministic):
-    """dk and dv never depend on the schedule or the batch. dq is a sum over CTAs, so only `deterministic` fixes its
-    order."""
+    """A gradient is run under other schedules and with one sequence alone: dk and dv must have the same bits, and dq
+    too if it is deterministic."""
     spec = fa4.sdpa(q="B Sq H 64", k="B Sk G 64", mask="causal", scale=1.0, lse=True)
     call = draw(rng, dim=64)
     rows = spec.reference(**call)

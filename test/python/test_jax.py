@@ -28,6 +28,7 @@ except fa4.LibraryNotFoundError as missing:
 
 @pytest.mark.skipif(not COMPILER, reason="needs a C++ compiler")
 def test_example(tmp_path):
+    """The example of XLA's foreign function interface runs on the CPU: its largest error must be small."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "FA4_CACHE_DIR": str(tmp_path), "CXX": COMPILER, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, ROOT / "docs" / "examples" / "jax" / "attention_ffi.py", ROOT / "include"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize(("keys", "head_dim"), [(32, 64), (64, 128), (96, 128), (160, 64)])
 def test_keys(keys, head_dim, tmp_path, monkeypatch):
+    """A kernel is compiled with blocks of 32, 64, 96 or 160 keys: its results must be right."""
     program = Program(**DEFAULT, mask=Mask.causal("bottom_right"), head_dim=head_dim)
     compile_program = gpu.compile
 

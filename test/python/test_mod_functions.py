@@ -96,6 +96,7 @@ def check(heads, body, modify):
 
 @pytest.mark.parametrize("part", range(2))
 def test_of_scores(part):
+    """Each head's score_mod calls another function of the score: results must be those of numpy."""
     functions = list(OF_SCORES.values())[part::2]
     body = """
       %one = arith.constant 1.0 : f32
@@ -164,6 +165,7 @@ func.func @g(%q: {t}, %k: {t}, %v: {t}, %o: {t}, %do: {t}, %l: tensor<1x{heads}x
 
 
 def test_of_positions():
+    """Each head's score_mod calls another function of positions: results must be those of numpy."""
     body = "%x = arith.subi %i, %j : index\n%y = arith.index_cast %x : index to i32\n"
     for n, (text, _) in enumerate(OF_POSITIONS.values()):
         cast = f"%n{n} = arith.index_cast %m{n} : index to i32" if text.endswith("index") else ""

@@ -69,12 +69,14 @@ def spec_of(**form):
 
 
 def test_import_loads_neither_numpy_nor_the_library():
+    """fa4 is imported: numpy, ctypes, torch and jax must not be loaded."""
     code = "import sys, fa4; dir(fa4); print([m for m in sys.modules if m.split('.')[0] in ('numpy', 'ctypes', 'torch', 'jax')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=PACKAGE.parent)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 
 def test_stub_has_the_names_of_the_package():
+    """The package's stub for type checkers must have each name of the package."""
     tree = ast.parse((PACKAGE / "__init__.pyi").read_text())
     stubbed = {alias.asname for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert set(fa4._HOMES) | {"cache", "math", "reference"} <= stubbed
@@ -100,11 +102,13 @@ def test_stub_has_the_names_of_the_package():
     ],
 )
 def test_specs_that_are_refused(form, message):
+    """A spec has a wrong size, type, mask or name: SpecError must name the argument and its value."""
     with pytest.raises(fa4.SpecError, match=message):
         fa4.sdpa(**form)
 
 
 def test_masks():
+    """Masks are given by name or by bounds: the op's text must have the mask that they mean."""
     texts = {
         "causal, bottom_right": "causal",
         "causal, top_left": "causal_top_left",
@@ -127,12 +131,14 @@ def test_masks():
     ],
 )
 def test_calls_with_other_sizes(rng, call, message):
+    """A call's arrays have sizes that do not agree: SpecError must name the array, the dimension and the size."""
     arrays = draw(rng) | {name: np.zeros(shape, np.float32) for name, shape in call.items()}
     with pytest.raises(fa4.SpecError, match=message):
         fa4.compile(spec_of(), verify=False).simulate(**arrays)
 
 
 def test_other_calls_that_are_refused(rng):
+    """A call lacks an argument, has one too many or one of another type: SpecError must say so."""
     made = fa4.compile(spec_of(score_mod=lambda s, b, h, i, j, cap: s * cap, captures={"cap": "f32"}), verify=False)
     arrays = draw(rng)
     with pytest.raises(fa4.SpecError, match="needs the capture cap"):
@@ -210,6 +216,7 @@ def line_of(function, text):
     ],
 )
 def test_what_cannot_be_traced_names_its_line(function, line, message):
+    """A score_mod cannot be traced: TraceError must give its file, its line and a way out."""
     with pytest.raises(fa4.TraceError, match=message) as caught:
         fa4.compile(spec_of(score_mod=function))
     assert caught.value.line == line_of(function, line)
@@ -218,6 +225,7 @@ def test_what_cannot_be_traced_names_its_line(function, line, message):
 
 
 def test_what_else_cannot_be_traced():
+    """A function has wrong parameters, results or operations: TraceError must say which."""
     with pytest.raises(fa4.TraceError, match="'Value' object has no attribute 'item'") as caught:
         fa4.compile(spec_of(score_mod=calls))
     assert caught.value.line == line_of(helper, "x.item()")
@@ -238,11 +246,13 @@ def test_what_else_cannot_be_traced():
 
 
 def test_equal_operations_are_there_once():
+    """A score_mod computes a value twice: the traced text must compute it once."""
     text = tracing.trace_regions({"score_mod": lambda s, b, h, i, j: (s + 1) * (s + 1)}, {}).text
     assert text.count("arith.addf") == 1
 
 
 def test_conditions_that_are_known_are_no_operations():
+    """A mask_mod combines a condition with True and False: the text must have no operation for them."""
     spec = spec_of(mask_mod=lambda b, h, i, j: (True & (i >= j) | False) & True)
     assert "arith.cmpi" in spec.text and "andi" not in spec.text and "ori" not in spec.text
     assert "yield %t" in spec_of(mask_mod=lambda b, h, i, j: (i >= j) & False | (i < j)).text
@@ -290,6 +300,7 @@ MODS = {
 @pytest.mark.turns(2)
 @pytest.mark.parametrize("name", MODS)
 def test_traced_scores_are_those_of_the_function(rng, name):
+    """A score_mod is traced and simulated: out and LSE must be those of the Python function."""
     spec = spec_of(score_mod=MODS[name], lse=True)
     arrays = draw(rng, queries=64, keys=64, heads=1)
     result = fa4.compile(spec, verify=False).simulate(**arrays)
@@ -330,6 +341,7 @@ def test_package_imports_no_scaffolding():
 @pytest.mark.parametrize("mask", [None, fa4.Mask(right=0), fa4.Mask(3, 0, "top_left"), fa4.Mask(2, 5), fa4.Mask(None, -9), fa4.Mask(-3, 7, "top_left")])
 @pytest.mark.parametrize("sizes", [(7, 12), (12, 7), (1, 30)])
 def test_useful_work_is_that_of_visible_pairs(mask, sizes):
+    """The useful FLOPs of a spec must be those of the pairs of query and key that its mask shows."""
     spec = fa4.sdpa(q="B Sq 4 64", k="B Sk 2 64", v="B Sk 2 32", mask=mask)
     i, j = np.arange(sizes[0])[:, None], np.arange(sizes[1])
     pairs = (mask and reference.Mask(mask.align, mask.left, mask.right).visible(i, j, *sizes).sum()) if mask else i.size * j.size
@@ -361,6 +373,7 @@ def test_useful_work_asks_a_mask_mod(monkeypatch):
 
 
 def test_one_query_is_no_tile_of_useful_work():
+    """A call has one query: its useful FLOPs must be those of one row, far fewer than are executed."""
     made = fa4.compile(spec_of(), verify=False)
     one = made.time(B=1, Sq=1, Sk=2048, H=2, G=1)
     assert one.flops == 2 * 2 * 2048 * (32 + 32) and one.executed_flops >= 100 * one.flops
@@ -399,6 +412,7 @@ def test_forward_and_gradient(rng):
 
 
 def test_artefacts_and_time():
+    """A kernel is compiled for sm_103a: its PTX, IR, manifest, report and modelled time must be there."""
     made = fa4.compile(fa4.sdpa(q="B S 8 64", k="B S 8 64"), "sm_103a", options={"schedule": "lpt"}, verify=False)
     assert made.chip == "sm_103a" and ".target sm_103a" in made.ptx
     assert made.manifest["sizes"].keys() >= {"B", "Sq", "Sk"}
@@ -413,6 +427,7 @@ def test_artefacts_and_time():
 
 
 def test_what_the_compiler_refuses():
+    """An op, an option or a chip is not supported: CompileError must have the compiler's message."""
     with pytest.raises(fa4.CompileError, match="head dims 288 of q and k, 288 of v: the smallest tiles exceed") as caught:
         fa4.compile(fa4.sdpa(q="B S 8 288", k="B S 8 288"), verify=False)
     assert any("error" in said for said in caught.value.diagnostics)
@@ -425,6 +440,7 @@ def test_what_the_compiler_refuses():
 
 
 def test_kernels_of_mlir_text(rng):
+    """A kernel is compiled from MLIR text: its results must be those of the spec's reference."""
     text = spec_of().text
     made = fa4.compile(text, verify=False)
     arrays = draw(rng)
@@ -455,6 +471,7 @@ def files():
 
 @own_cache
 def test_a_hit_needs_no_compiler(monkeypatch):
+    """A kernel is in the cache: a compilation of the same op must take it from there."""
     made = fa4.compile(spec_of(), verify=False)
     assert len(files()) == 1
     monkeypatch.setattr(_library, "compile_text", no_compiler)
@@ -474,6 +491,7 @@ def test_a_hit_needs_no_compiler(monkeypatch):
     ],
 )
 def test_other_ops_options_and_targets_are_other_entries(other):
+    """Another op, option or chip is compiled: the cache must have a second entry."""
     fa4.compile(spec_of(), verify=False)
     other()
     assert len(files()) == 2
@@ -481,6 +499,7 @@ def test_other_ops_options_and_targets_are_other_entries(other):
 
 @own_cache
 def test_another_build_of_the_library_is_another_entry(monkeypatch):
+    """The library is another build: the cache must have a second entry."""
     fa4.compile(spec_of(), verify=False)
     monkeypatch.setattr(cache, "build_of", lambda path: "another")
     fa4.compile(spec_of(), verify=False)
@@ -488,6 +507,7 @@ def test_another_build_of_the_library_is_another_entry(monkeypatch):
 
 
 def test_the_build_of_a_library_is_its_build_id(tmp_path):
+    """The build of a library must be its build ID, or the size and time of a file without one."""
     build = cache.build_of(_library.find())
     assert len(build) == 40 and int(build, 16)
     other = tmp_path / "lib.so"
@@ -498,6 +518,7 @@ def test_the_build_of_a_library_is_its_build_id(tmp_path):
 @own_cache
 @pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: b"", lambda d: d[:200] + b"?" + d[201:], lambda d: b"x" * 500])
 def test_broken_entries_are_compiled_anew(damage):
+    """An entry of the cache is damaged: a warning must say so, and the kernel be compiled and stored anew."""
     made = fa4.compile(spec_of(), verify=False)
     (path,) = files()
     path.write_bytes(damage(path.read_bytes()))
@@ -510,6 +531,7 @@ def test_broken_entries_are_compiled_anew(damage):
 
 @own_cache
 def test_a_cache_that_cannot_be_used_is_a_warning(tmp_path, monkeypatch):
+    """The cache cannot be written or read: a warning must say so, and the compilation succeed."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FA4_CACHE_DIR", str(tmp_path / "file"))
     with pytest.warns(fa4.CacheWarning, match="cannot be written"):
@@ -523,6 +545,7 @@ def test_a_cache_that_cannot_be_used_is_a_warning(tmp_path, monkeypatch):
 
 @own_cache
 def test_the_cache_can_be_off(monkeypatch):
+    """The cache is switched off by argument or variable: no file may be written."""
     fa4.compile(spec_of(), verify=False, cache=False)
     monkeypatch.setenv("FA4_CACHE", "0")
     fa4.compile(spec_of(), verify=False)
@@ -530,6 +553,7 @@ def test_the_cache_can_be_off(monkeypatch):
 
 
 def test_the_folder_of_the_cache(monkeypatch, tmp_path):
+    """The cache must be in XDG_CACHE_HOME, or in ~/.cache where that is no absolute path."""
     monkeypatch.delenv("FA4_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache.folder() == tmp_path / "fa4"
@@ -561,6 +585,7 @@ def test_writers_and_readers_at_the_same_time():
 
 @own_cache
 def test_entries_make_place_that_were_not_used_for_the_longest_time(monkeypatch):
+    """The cache is full: entries that have not been used for the longest time must be removed."""
     entry = cache.Entry({"a": bytes(100_000)})
     keys = [f"{i:02x}" + "0" * 62 for i in range(5)]
     monkeypatch.setenv("FA4_CACHE_SIZE", "450KB")
@@ -603,6 +628,7 @@ def test_processes_make_place_at_the_same_time(monkeypatch):
 
 @own_cache
 def test_threads_compile_at_the_same_time():
+    """Three threads compile one op at once: all must get the same PTX."""
     made = []
     threads = [threading.Thread(target=lambda: made.append(fa4.compile(spec_of(), verify=False).ptx)) for _ in range(3)]
     for thread in threads:
@@ -620,6 +646,7 @@ def run_command(*arguments):
 
 @own_cache
 def test_cache_command():
+    """fa4 cache must list, trim and clear entries, and show broken ones."""
     fa4.compile(spec_of(), verify=False)
     (path,) = files()
     assert re.search(r": 1 entries, 0\.\d MB of 1000\.0 MB\n", run_command("cache"))
@@ -638,6 +665,7 @@ def test_cache_command():
 
 
 def test_libraries_that_cannot_be_loaded(monkeypatch, tmp_path):
+    """FA4_LIBRARY names no file, or no library: LibraryNotFoundError must say which."""
     monkeypatch.setenv("FA4_LIBRARY", str(tmp_path / "none.so"))
     with pytest.raises(fa4.LibraryNotFoundError, match="FA4_LIBRARY is .*, which is no file"):
         fa4.compile(spec_of(), verify=False)
@@ -647,4 +675,5 @@ def test_libraries_that_cannot_be_loaded(monkeypatch, tmp_path):
 
 
 def test_version_command():
+    """fa4 version must print the version of LLVM."""
     assert "LLVM 22" in run_command("version")

@@ -149,6 +149,7 @@ def test_pairs_of_ctas_are_launched_as_clusters(tmp_path):
 
 
 def test_calls_that_are_refused(tmp_path):
+    """A launch gets a wrong tensor, device, stride or stream: each must be refused with its own message."""
     output = run(
         """
         Tensor = device()
@@ -181,6 +182,7 @@ def test_calls_that_are_refused(tmp_path):
 
 @pytest.mark.parametrize(("chip", "said"), [(None, "driver"), ("sm_90a", "GPU")])
 def test_no_driver_and_another_gpu(tmp_path, chip, said):
+    """There is no driver, or the GPU is another chip: LaunchError must say so."""
     output = run(
         """
         from fa4 import _runtime

@@ -42,6 +42,7 @@ def error_of(result, expected):
     ],
 )
 def test_specs_that_are_refused(form, message):
+    """Sinks, a capture or a layout of a spec is wrong: SpecError must name the value and what is allowed."""
     rank = 4 if form.get("layout") != "tdh" else 3
     with pytest.raises(fa4.SpecError, match=message):
         fa4.sdpa(q=["B", "S", "H", 32][-rank:], k=["B", "S", "H", 32][-rank:], **form)
@@ -78,6 +79,7 @@ def indexes_by_score(score, b, h, i, j, bias):
     ],
 )
 def test_reads_of_tensors_that_cannot_be_traced_name_their_line(function, message):
+    """A score_mod misreads a captured tensor: TraceError must give the line and the reason."""
     spec = fa4.sdpa(q="B Sq H 32", k="B Sk H 32", score_mod=function, captures={"bias": "f32 H Sk"})
     with pytest.raises(fa4.TraceError, match=message) as caught:
         spec.text  # noqa: B018
@@ -119,6 +121,7 @@ def test_packed_sequences_sinks_and_captured_tensors(rng):
 
 
 def test_numbers_of_keys(rng):
+    """Sequences have their own numbers of keys: out on the CPU must be that of the reference."""
     spec = fa4.sdpa(q="B Sq 2 32", k="B Sk 1 32", seqlens_k=True)
     call = {"q": normal(rng, 2, 9, 2, 32), "k": normal(rng, 2, 12, 1, 32), "v": normal(rng, 2, 12, 1, 32)}
     call["seqlens_k"] = np.array([5, 12], np.int32)
@@ -127,6 +130,7 @@ def test_numbers_of_keys(rng):
 
 
 def test_sinks_of_gradients_have_kernels(rng):
+    """A gradient with sinks is simulated: dq, dk, dv and dsinks must be those of the reference."""
     forward = fa4.sdpa(q="B Sq 2 32", k="B Sk 1 32", sinks=True, mask="causal", lse=True)
     call = {"q": normal(rng, 1, 64, 2, 32), "k": normal(rng, 1, 96, 1, 32), "v": normal(rng, 1, 96, 1, 32)}
     call["sinks"] = np.array([0.5, -1], np.float32)

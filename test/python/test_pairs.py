@@ -66,6 +66,8 @@ def emit_pairs(text, folder, *options, above=ABOVE):
 # In one module for each chip: to start a compiler takes longer than to compile to these levels.
 @pytest.mark.parametrize("chip", ["sm_100a", "sm_103a"])
 def test_ir_above_is_the_same(chip, tmp_path):
+    """Ops are compiled with and without pairs: the IR above `pair-ctas` must be equal, and each op must become a
+    pair."""
     chosen = [form for form in FORMS.values() if form.chip == chip]
     assert len(chosen) > (1 if chip == "sm_103a" else 200)
     texts = [form.mlir().replace("func.func @", f"func.func @f{number}_", 1) for number, form in enumerate(chosen)]
@@ -76,6 +78,7 @@ def test_ir_above_is_the_same(chip, tmp_path):
 
 @pytest.mark.parametrize("file", TILE_PROGRAMS.values(), ids=list(TILE_PROGRAMS))
 def test_ir_of_tile_programs_above_is_the_same(file, tmp_path):
+    """A tile program is compiled with and without pairs: the IR above `pair-ctas` must be equal."""
     assert emit_pairs((gpu.ROOT / file).read_text(), tmp_path, "--from=tile", above=ABOVE[1:])
 
 

@@ -54,6 +54,7 @@ def draw(rng, count=3):
 
 @pytest.mark.parametrize("name", FORMS)
 def test_forward(name, rng):
+    """A mask or score divides positions by constants: out and LSE must be those of Python's integers."""
     q, k, v = draw(rng)
     spec = spec_of(name)
     found = fa4.compile(spec, verify=False, cache=False).simulate(q=q, k=k, v=v)
@@ -65,6 +66,7 @@ def test_forward(name, rng):
 
 @pytest.mark.parametrize("name", ["temporal", "negative", "bias"])
 def test_gradient(name, rng):
+    """A mask or score divides positions by constants: dq, dk and dv must be those of Python's integers."""
     q, k, v, dout = draw(rng, 4)
     spec = spec_of(name)
     forward = spec.reference(q=q, k=k, v=v)

@@ -30,6 +30,8 @@ def assemblers():
 @pytest.mark.skipif(not gpu.has_tools("fa4-compile"), reason="needs fa4-compile")
 @pytest.mark.parametrize("name", KERNELS)
 def test_version(name, tmp_path):
+    """A kernel is compiled: its PTX must claim the oldest version that has its instructions, and each ptxas at hand
+    must take the PTX."""
     spec, newest = KERNELS[name]
     modules = fa4.compile(spec, chip="sm_100a", verify=False).modules
     for file, ptx in modules.items():

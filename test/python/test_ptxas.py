@@ -59,7 +59,7 @@ def test_chips_take_turns():
     for op, chip, is_turn in ops_and_chips()
 ])  # fmt: skip
 def test_no_local_memory(op, chip, tmp_path):
-    """ptxas must need no local memory for the kernel of an op of the grid."""
+    """A kernel of an op of the grid is assembled: ptxas must need no local memory for it."""
     check_no_local_memory(op, chip, tmp_path)
 
 
@@ -89,7 +89,7 @@ WIDE = [
 @pytest.mark.turns(4)
 @pytest.mark.parametrize("op, chip", [pytest.param(*each, id=f"{each[0].name}-{each[1]}") for each in WIDE])
 def test_no_local_memory_with_wide_heads(op, chip, tmp_path):
-    """ptxas must need no local memory for a kernel with head dims above 128."""
+    """A kernel with head dims above 128 is assembled: ptxas must need no local memory for it."""
     check_no_local_memory(op, chip, tmp_path)
 
 

@@ -81,12 +81,14 @@ def count_of(shape):
 
 @pytest.mark.parametrize("shape", region_growth.SHAPES)
 def test_forward(shape, rng, tmp_path):
+    """A region is compiled as a loop and as copies for each pair of columns: out must have the same bits."""
     (out,) = compare(small(region_growth.make(shape, count_of(shape))), tmp_path, tensors(rng, "q", "k", "v"), ["out"])
     assert np.isfinite(out.astype(float)).mean() > 0.5
 
 
 @pytest.mark.parametrize("shape", region_growth.SHAPES)
 def test_gradient(shape, rng, tmp_path):
+    """A region is compiled as a loop and as copies for each pair of columns: dq, dk and dv must have the same bits."""
     inputs = tensors(rng, "q", "k", "v", "out", "dout")
     inputs["lse"] = (5 + rng.random((1, 2, KEYS))).astype(np.float32)
     text = small(region_growth.make(shape, count_of(shape), gradient=True))
@@ -95,6 +97,6 @@ def test_gradient(shape, rng, tmp_path):
 
 @pytest.mark.parametrize("shape", ["mask-integers", "score-selections"])
 def test_upstream_passes(shape, rng, tmp_path):
-    """The loops are upstream's, which its passes may change."""
+    """Upstream's passes run on the loops and on the copies of a region: both must still give the same bits."""
     text = small(region_growth.make(shape, count_of(shape)))
     compare(text, tmp_path, tensors(rng, "q", "k", "v"), ["out"], UPSTREAM)

@@ -40,6 +40,7 @@ def data(page):
 
 
 def test_schedule_and_channels(data):
+    """The report of a kernel must show the trace of its units, its roles and the channels between them."""
     (shown,) = data["kernels"]
     rows = {row["name"]: row for row in shown["trace"]["rows"]}
     assert any("MMA" in name for name in rows) and rows["tensor cores"]["unit"] and rows["tensor cores"]["spans"]
@@ -53,6 +54,7 @@ def test_schedule_and_channels(data):
 
 
 def test_memory_and_units(data):
+    """The report must show buffers that do not overlap, cycles of each unit, and registers of each role."""
     (shown,) = data["kernels"]
     assert {row["name"] for row in shown["smem"]} >= {"k", "v", "q"} and shown["tmem"]
     for rows in (shown["smem"], shown["tmem"]):
@@ -99,6 +101,7 @@ def test_lines_of_one_origin(data):
 
 
 def test_the_page_needs_nothing_else(page):
+    """The report's page must load no other file, script or font."""
     text = page.read_text()
     assert not re.search(r"""(src|href)\s*=|@import|url\((?!#)|fetch\(""", re.sub(r'id="data">.*?</script>', "", text, flags=re.DOTALL))
     assert text.count("</script>") == 2
@@ -144,6 +147,7 @@ def test_in_a_browser(page, tmp_path, width, scheme):
 
 
 def test_command(tmp_path, monkeypatch, capsys):
+    """fa4 report must write a page for an op, and refuse a wrong file, size or place with a message."""
     monkeypatch.setenv("FA4_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("FA4_VERIFY_PTX", "0")
     op = tmp_path / "op.mlir"

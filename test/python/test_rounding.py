@@ -77,6 +77,8 @@ def expected(x, dtype, mode):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("source, target", CASES)
 def test_roundings(module, source, target, rng):
+    """Numbers on and between those of a type are rounded in each mode: the results must be those of lists of the type's
+    numbers."""
     from_type, to_type = cpu.dtype_of(source), cpu.dtype_of(target)
     if to_type == np.float32:
         points = rng.standard_normal(3000).astype(np.float32) * np.float32(2.0) ** rng.integers(-149, 128, 3000)

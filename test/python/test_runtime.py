@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(not (BUILD / "lib" / "fa4-driver" / "libcuda.so.
 
 
 def test_training_step_graph_and_record(tmp_path):
+    """The runtime launches a training step, also as a graph and a record: each must launch its kernels in order."""
     text = (HERE.parents[1] / "docs" / "examples" / "training_step.mlir").read_text()
     (tmp_path / "step.mlir").write_text(text.replace("x8x128", "x2x64").replace("x2x128", "x1x64").replace("?x8x?", "?x2x?"))
     subprocess.run([find_tool("fa4-compile"), tmp_path / "step.mlir", "-o", tmp_path, "--verify-ptx=false"], check=True)

@@ -35,6 +35,7 @@ def run(tmp_path, *arguments, chip=None, status=0):
 
 
 def test_in_the_simulator(tmp_path):
+    """fa4 selftest --simulate runs one case: it must be right and be recorded with its errors and modelled time."""
     output, record = run(tmp_path, "--simulate", "--only", "causal_bottom_right")
     assert output.startswith("in the simulator, for sm_100a: as --simulate asks.")
     (case,) = record["cases"]
@@ -44,6 +45,7 @@ def test_in_the_simulator(tmp_path):
 
 @pytest.mark.parametrize("chip", ["sm_100a", "sm_90a"])
 def test_on_a_gpu(tmp_path, chip):
+    """fa4 selftest finds a GPU: Blackwell must run the case, and Hopper must say that there is no kernel yet."""
     output, record = run(tmp_path, "--no-times", "--only", "score_mod", chip=chip)
     assert record["where"] == "gpu" and record["chip"] == chip and len(record["devices"]) == 1
     (case,) = record["cases"]
@@ -56,6 +58,7 @@ def test_on_a_gpu(tmp_path, chip):
 
 @pytest.mark.parametrize("cause", ["folder", "numpy"])
 def test_what_is_missing_is_one_sentence_before_anything_runs(tmp_path, cause):
+    """The output's folder or numpy is missing: fa4 selftest must say so in one sentence."""
     env = {**os.environ, "PYTHONPATH": str(Path(fa4.__file__).parents[1])}
     if cause == "numpy":
         (tmp_path / "numpy.py").write_text("raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')\n")
@@ -69,6 +72,7 @@ def test_what_is_missing_is_one_sentence_before_anything_runs(tmp_path, cause):
 
 
 def test_wrong_results_and_failures_are_told(tmp_path, monkeypatch, capsys):
+    """Results are wrong or a launch fails: the case must have the status and the reason, and the command fail."""
     monkeypatch.setenv("FA4_CACHE_DIR", str(tmp_path / "cache"))
     case = selftest.Case("window", {"mask": fa4.Mask(64, 32)}, 32)
     place = selftest.Simulator()
@@ -88,7 +92,7 @@ def test_wrong_results_and_failures_are_told(tmp_path, monkeypatch, capsys):
 
 
 def test_cases_are_rows_of_the_support_matrix():
-    """Each row that says yes for a chip, and that the package can say, is a case."""
+    """The cases must be the rows of the support matrix that say yes, except those that the package cannot express."""
     text = (Path(__file__).resolve().parents[2] / "docs" / "support-matrix.md").read_text()
     rows = {line.split()[0] for line in text.splitlines() if line.endswith("yes") and not line.startswith("|")}
     cannot_say = {"lse", "head_dims_192_128", "gradient_sinks", "gradient_captures", "gradient_head_dims", "gradient_head_dims_192_128"}

@@ -20,6 +20,7 @@ class RuntimeError_(enum.IntEnum):
 
 
 def test_runtime_calls_the_driver():
+    """Functions of CUDA's runtime are called: they must call the stand-in driver and return the runtime's errors."""
     calls = []
 
     def capture(stream, mode):

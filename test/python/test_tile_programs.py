@@ -206,9 +206,8 @@ def test_command_of_programs(capsys):
     ids=["reuse", "end"],
 )
 def test_stores_that_overlap(wait, edited, finding, tmp_path):
-    """dQ leaves through a ring of two stages. While a stage is stored, lanes write the other one: the store before the last
-    must have read its stage, the last one need not have; all must have ended when the kernel ends. Without one of these
-    waits, the simulator finds what goes wrong."""
+    """Stores of dQ leave through a ring of two stages, and lanes write one stage while the other is stored. If one of
+    the waits for these stores is missing, the simulator must find it."""
     program = tile_programs.gradient(128, 260, 100, "g", tile_programs.GRADIENTS[128])
     kernel = program.compile(tmp_path)
     text = kernel.ptx.read_text()

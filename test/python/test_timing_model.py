@@ -66,6 +66,8 @@ def modelled(micro, folder):
 
 @pytest.mark.parametrize("micro", [micro for micro in micros() if micro.name in BOUNDS], ids=lambda micro: micro.name)
 def test_operations_cost_what_a_card_takes(micro, tmp_path):
+    """A micro-benchmark runs under the simulator's clock: its cycles must be those measured on a GPU, within a
+    bound."""
     measured = json.loads(timing.RECORDED.read_text())["cycles"][micro.name]
     assert modelled(micro, tmp_path) == pytest.approx(measured, rel=BOUNDS[micro.name])
 
@@ -118,4 +120,5 @@ def test_spilled_registers_cost_time(tmp_path):
 
 
 def test_all_bounds_are_of_operations():
+    """Each bound must be that of a micro-benchmark that exists."""
     assert BOUNDS.keys() <= {micro.name for micro in micros()}

@@ -44,6 +44,7 @@ def expected(q, k, v, score_mod=lambda s, i, j: s, mask=lambda i, j: torch.ones_
 
 
 def test_forward_and_gradient():
+    """An op with a mask and a score_mod runs on torch tensors: out and gradients must be those of torch."""
     spec = fa4.sdpa(q="B Sq H 32", k="B Sk G 32", mask="causal_top_left", score_mod=lambda s, b, h, i, j, cap: cap * fa4.math.tanh(s / cap), captures={"cap": "f32"})
     attend = fa4.torch.attention(spec)
     q, k, v = draw(1, 64, 2, 32), draw(1, 64, 1, 32), draw(1, 64, 1, 32)
@@ -62,6 +63,8 @@ def test_forward_and_gradient():
 
 
 def test_flex_attention_with_functions_of_torch():
+    """A score_mod calls functions of torch: out must be right, and an unknown function be refused."""
+
     def score_mod(score, b, h, q_idx, kv_idx):
         return torch.where(q_idx >= kv_idx, torch.tanh(score), score - 1.0)
 
@@ -84,6 +87,7 @@ def test_operator_is_well_formed(check):
 
 
 def test_fake_tensors():
+    """Attention runs on fake tensors: its results must have the right shapes and types."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     attend = fa4.torch.attention(fa4.sdpa(q="B S H 32", k="B S H 32", lse=True))
@@ -95,6 +99,7 @@ def test_fake_tensors():
 
 @pytest.mark.parametrize("check", torch_checks.ANYWHERE, ids=lambda check: check.__name__)
 def test_checks(check):
+    """The checks of the package for torch, which need no GPU, must pass on the CPU."""
     torch._dynamo.reset()
     check("cpu")
 
@@ -118,6 +123,7 @@ def test_traces_are_bounded_in_number():
 
 
 def test_an_operator_of_the_same_name_is_not_that_of_fa4_math():
+    """A custom operator is named exp as fa4.math.exp: it must be refused as unknown."""
     with torch.library._scoped_library("fa4_test", "FRAGMENT") as library:
         library.define("exp(Tensor x) -> Tensor")
         library.impl("exp", lambda x: torch.ones_like(x), "CompositeExplicitAutograd")

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize("name", ["a:b", "a;b", 'a"b', "a$b", "a*b", "a[b", "a#b", "it's", "(a)", "a&b"])
 def test_a_path_that_tools_cannot_take_is_refused(tmp_path, name):
+    """The path of the checkout has a special character: CMake must refuse it before it looks for a compiler."""
     checkout = tmp_path / name
     checkout.mkdir()
     shutil.copy(ROOT / "CMakeLists.txt", checkout)
@@ -26,7 +27,8 @@ def test_a_path_that_tools_cannot_take_is_refused(tmp_path, name):
 
 
 def test_presets_decide_the_flags():
-    """CMake takes CXXFLAGS and LDFLAGS for variables that are not given."""
+    """Each preset must set all flags of compiler and linker, because CMake else takes CXXFLAGS and LDFLAGS from the
+    environment."""
     presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
     base = next(preset for preset in presets if preset["name"] == "base")["cacheVariables"]
     flags = {"CMAKE_C_FLAGS", "CMAKE_CXX_FLAGS", "CMAKE_EXE_LINKER_FLAGS"}

@@ -64,6 +64,8 @@ GOOD = r"  (\w+) .* max error \S+, allowed \S+: ok"
 
 @needs_tools
 def test_example(capsys, folder):
+    """The demo runs the forward example: it must print the op, the compiler's decisions, and right results of simulator
+    and CPU."""
     assert run(FORWARD, "--sizes", "B=1,Sq=9,Sk=12", "--sizes", "Sq=1", "--seed", "3") == 0
     op, decided, simulated, on_cpu = sections(capsys.readouterr().out)
     assert FORWARD.read_text() in op
@@ -97,6 +99,7 @@ def test_training_step(capsys, folder):
 
 
 def test_all_examples_by_default(monkeypatch):
+    """No file is given: the demo must run all examples and fail if one of them fails."""
     files = []
     monkeypatch.setattr(demo, "run_file", lambda file, options, rng: files.append(file) or file != FORWARD)
     assert run() == 1 and files == [FORWARD, STEP]
@@ -124,6 +127,7 @@ def test_finding_fails(small, capsys, monkeypatch):
 
 
 def test_other_form(tmp_path, capsys):
+    """The op has no GPU kernel: the demo must say so and check its results on the CPU."""
     file = tmp_path / "other.mlir"
     file.write_text(OTHER)
     assert run(file, "--sizes", "Sq=20,Sk=30,Dv=7") == 0
@@ -161,6 +165,7 @@ KINDS = "needs exactly one attn.sdpa, at most one attn.sdpa_backward behind it, 
     ("func.func @f(", r"fa4-opt: .*text.mlir:1:.*error: "),
 ], ids=["none", "two", "another mask", "results", "outs", "arguments", "syntax"])  # fmt: skip
 def test_what_it_cannot_run(text, message, tmp_path, capsys):
+    """The file is not what the demo can run: the demo must fail and give the reason in a few lines."""
     file = tmp_path / "text.mlir"
     file.write_text(text)
     assert run(file) == 1
@@ -169,6 +174,7 @@ def test_what_it_cannot_run(text, message, tmp_path, capsys):
 
 
 def test_bad_command_lines(tmp_path, capsys):
+    """A file, a tool or a size on the command line is wrong: the demo must refuse it and say why."""
     assert run(tmp_path / "absent.mlir") == 1
     assert capsys.readouterr().err.endswith("absent.mlir: No such file or directory\n")
     assert run("--fa4-opt", "/no/where") == 1

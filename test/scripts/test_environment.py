@@ -56,6 +56,7 @@ HOSTILE = {
 
 
 def test_variables_for_other_work_reach_nothing(checkout):
+    """The environment has variables for other work: the tools that a script calls must not see them."""
     status, output = checkout.run(env=HOSTILE)
     assert status == 0, output
     packages = ":".join(str(checkout.root / folder) for folder in ("python", "test/support", "bench"))
@@ -69,6 +70,7 @@ def test_variables_for_other_work_reach_nothing(checkout):
 
 
 def test_what_a_user_may_set_is_passed_on(checkout):
+    """The user sets a proxy, a seed and limits: the tools that a script calls must see them."""
     kept = {
         "https_proxy": "http://proxy:1",
         "PIP_INDEX_URL": "https://mirror",
@@ -80,12 +82,14 @@ def test_what_a_user_may_set_is_passed_on(checkout):
 
 
 def test_an_environment_with_nothing_in_it(checkout):
+    """No environment variable is set, not even HOME: the script must succeed."""
     # HOME, USER, TERM and the locale are not set under cron and in containers.
     status, output = checkout.run(env={"HOME": None})
     assert status == 0, output
 
 
 def test_a_python_environment_that_is_active(checkout):
+    """An active Python environment has a broken cmake: the script must succeed without it."""
     environment = checkout.outside / "conda"
     (environment / "bin").mkdir(parents=True)
     checkout.stand_in(environment / "bin" / "cmake", "exit 1")
@@ -96,13 +100,14 @@ def test_a_python_environment_that_is_active(checkout):
 
 @pytest.mark.parametrize("tmpdir", ["/nowhere", "sp ace", None])
 def test_temporary_files_are_in_the_build_folder(checkout, tmpdir):
+    """TMPDIR has any value: the script must put temporary files into the build folder."""
     assert checkout.run(env={"TMPDIR": tmpdir})[0] == 0
     assert checkout.environment("cmake")["TMPDIR"] == str(checkout.root / "build" / "tmp")
 
 
 @pytest.mark.parametrize("tmpdir", ["/nowhere", None])
 def test_a_benchmark_builds_and_lets_others_build(checkout, tmpdir):
-    """It has neither the lock nor the folder that the next script empties."""
+    """A benchmark has built: it must not hold the lock of the build, and must leave TMPDIR as it is."""
     script = checkout.root / "scripts" / "benchmark"
     script.write_text(
         """#!/usr/bin/env bash
@@ -119,6 +124,7 @@ flock -n "$FA4_ROOT/build/.lock" true && echo "free"
 
 
 def test_home_that_cannot_be_written(checkout):
+    """The home folder cannot be written: the script must succeed with a compiler cache in the build folder."""
     status, output = checkout.run(env={"HOME": "/dev/null/home"})
     assert status == 0, output
     folder = checkout.environment("cmake")["CCACHE_DIR"]
@@ -126,6 +132,7 @@ def test_home_that_cannot_be_written(checkout):
 
 
 def test_the_users_cache_is_used_where_it_can_be(checkout):
+    """The home folder can be written: the script must leave the user's compiler cache as it is."""
     assert checkout.run()[0] == 0
     assert "CCACHE_DIR" not in checkout.environment("cmake")
 
@@ -136,12 +143,14 @@ def configurations(checkout):
 
 @pytest.mark.parametrize("script", ["demo", "test", "update-docs"])
 def test_called_with_sh(checkout, script):
+    """A script is called with sh in place of bash: it must print its usage."""
     path = checkout.root / "scripts" / script
     status, output = checkout.run("/bin/sh", path, "--help", cwd="/")
     assert status == 0 and output.startswith(f"usage: scripts/{script}"), output
 
 
 def test_entered_through_a_link_the_build_is_kept(checkout):
+    """The checkout is entered through links: the build folder must stay and not be configured again."""
     assert checkout.run()[0] == 0
     kept = checkout.root / "build" / "release" / "kept"
     kept.touch()
@@ -160,6 +169,7 @@ def test_entered_through_a_link_the_build_is_kept(checkout):
 
 
 def test_a_checkout_that_was_moved_is_configured_again(checkout):
+    """The checkout is moved: the script must configure again and keep the other files of the build folder."""
     assert checkout.run()[0] == 0
     kept = Path("build", "release", "kept")
     (checkout.root / kept).touch()
@@ -171,6 +181,7 @@ def test_a_checkout_that_was_moved_is_configured_again(checkout):
 
 
 def test_a_configuration_that_was_broken_off_is_repeated(checkout):
+    """A configuration was broken off: the next run must configure again."""
     assert checkout.run()[0] == 0
     (checkout.root / "build" / "release" / "build.ninja").unlink()
     assert checkout.run()[0] == 0
@@ -179,6 +190,7 @@ def test_a_configuration_that_was_broken_off_is_repeated(checkout):
 
 @pytest.mark.parametrize("name", ["a;b", "a:b", "a$b", 'a"b', "a\\b", "a\nb", "a*b", "a%b", "a#b", "it's", "(a)", "a]b", "a[b"])
 def test_a_path_that_tools_cannot_take_is_refused(tmp_path, name):
+    """The path of the checkout has a special character: the scripts must refuse it and change no file."""
     checkout = Checkout(tmp_path, name)
     before = checkout.snapshot()
     for script in ("scripts/demo", "scripts/test"):
@@ -190,12 +202,14 @@ def test_a_path_that_tools_cannot_take_is_refused(tmp_path, name):
 
 
 def test_other_paths_are_taken(tmp_path):
+    """The path of the checkout has spaces, letters that are not ASCII, and harmless signs: the script must succeed."""
     checkout = Checkout(tmp_path, "-a_b.c+d,e=f@g~h i  j/日本")
     status, output = checkout.run()
     assert status == 0, output
 
 
 def test_missing_packages_without_root(checkout):
+    """Packages are missing and the user is not root: the script must fail and print the command that installs them."""
     (checkout.notes / "uid").write_text("1000")
     (checkout.notes / "missing").write_text("ninja-build\nccache\n")
     status, output = checkout.run()
@@ -222,6 +236,7 @@ def test_a_browser_is_installed_for_tests_where_that_is_possible(checkout):
 
 @pytest.mark.parametrize("sudo", [False, True])
 def test_missing_packages_are_installed(checkout, sudo):
+    """A package is missing and the user is root or has sudo: the script must install the package and succeed."""
     if sudo:
         (checkout.notes / "uid").write_text("1000")
         (checkout.notes / "sudo").touch()
@@ -241,6 +256,7 @@ def test_missing_packages_are_installed(checkout, sudo):
     ],
 )
 def test_why_a_step_failed(checkout, said, reason):
+    """A build step fails with a known message: the last line of output must give the reason."""
     assert checkout.run()[0] == 0
     (checkout.notes / "fail-cmake").write_text(said + "\n")
     status, output = checkout.run()
@@ -249,6 +265,7 @@ def test_why_a_step_failed(checkout, said, reason):
 
 
 def test_a_build_folder_that_cannot_be_written(checkout):
+    """The build folder cannot be made: the script must fail and name the folder."""
     (checkout.root / "build").write_text("a file where the folder should be")
     status, output = checkout.run()
     assert status == 1
@@ -258,8 +275,7 @@ def test_a_build_folder_that_cannot_be_written(checkout):
 
 
 def test_nothing_outside_of_the_build_folder_is_touched(checkout):
-    """Neighbours of the checkout with names like parts of its path, files in it
-    that are not the scripts', the user's home."""
+    """A script runs: files beside the checkout, other files in it, and the user's home must not change."""
     places = [checkout.outside, checkout.outside / "a", checkout.root.parent]
     places += [checkout.root, checkout.root / ".venv", checkout.home, checkout.root.parent.parent]
     for place in places:
@@ -283,7 +299,8 @@ def test_nothing_outside_of_the_build_folder_is_touched(checkout):
 
 
 def test_a_venv_that_is_no_longer_right_is_repaired_and_not_removed(checkout):
-    """Python was upgraded: the packages that the user has added stay."""
+    """The virtual environment's Python is gone: the script must repair it and keep the packages that the user has
+    added."""
     shutil.rmtree(checkout.root / ".venv" / "bin")
     added = checkout.root / ".venv" / "lib" / "python3.0" / "site-packages" / "added.py"
     added.parent.mkdir(parents=True)
@@ -298,6 +315,7 @@ def installs(checkout):
 
 
 def test_new_requirements_are_installed_and_what_was_broken_off_is_repeated(checkout):
+    """Requirements change: they must be installed once, and again in full after an installation was killed."""
     assert checkout.run()[0] == 0 and not installs(checkout)
     requirements = checkout.root / "python" / "requirements-test.txt"
     requirements.write_text("numpy==1.0\n")
@@ -324,6 +342,7 @@ def test_new_requirements_are_installed_and_what_was_broken_off_is_repeated(chec
 
 
 def test_frameworks_are_installed_for_pytest_only(checkout):
+    """Frameworks must be installed when scripts/test runs pytest, once, and for nothing else."""
     (checkout.root / "python" / "requirements-frameworks.txt").write_text("torch==1.0\n")
     for script, arguments, env in (("scripts/demo", (), {}), ("scripts/test", ("--only=lit",), {}), ("scripts/test", (), {"FA4_FRAMEWORKS": "0"})):
         output = checkout.run(script, *arguments, env=env)[1]
@@ -336,6 +355,7 @@ def test_frameworks_are_installed_for_pytest_only(checkout):
 
 @pytest.mark.parametrize("jobs", ["0", "two", "-1", ""])
 def test_a_number_of_jobs_that_is_none(checkout, jobs):
+    """FA4_JOBS is no positive number: the script must fail and name the value."""
     status, output = checkout.run(env={"FA4_JOBS": jobs})
     assert status == 1
     assert f"FAILED: FA4_JOBS must be a number of jobs, not '{jobs}'" in output

@@ -63,6 +63,7 @@ def send(checkout, signal_number, process):
 
 @pytest.mark.parametrize("step", STEPS)
 def test_it_ends_and_recovers(checkout, step):
+    """A script is ended in one of its steps: it must end with everything it has started, and succeed when run again."""
     status, output = end(checkout, signal.SIGTERM, step)
     assert status == 143
     assert "ended by SIGTERM; to go on, run the same command again" in output
@@ -73,11 +74,13 @@ def test_it_ends_and_recovers(checkout, step):
 
 @pytest.mark.parametrize("number, wanted", [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_the_other_signals_that_end_it(checkout, number, wanted):
+    """A script gets SIGINT or SIGHUP: it must end in time with the status of the signal."""
     status, output = end(checkout, number, "build")
     assert status == wanted, output
 
 
 def test_started_by_a_shell_that_has_it_ignore_interrupts(checkout):
+    """A script is started with SIGINT ignored and gets SIGINT: it must end all the same."""
     checkout.hang("cmake")
     start = f"exec env --ignore-signal=INT '{checkout.root}/scripts/demo'"
     process = checkout.start("/bin/sh", "-c", start)
@@ -100,6 +103,7 @@ run_shown hang "$2"
 
 
 def test_told_to_end_while_it_starts_a_step(tmp_path):
+    """A script gets SIGTERM at the moment it starts a step: the step must be ended, too."""
     steps = ROOT / "scripts" / "steps.sh"
     command = ["bash", "-c", AT_ONCE, "-", steps, tmp_path / "step"]
     # Not to a pipe, which a step that is left running would hold.
@@ -133,6 +137,7 @@ run_shown hang "$2"
 
 
 def test_what_is_started_again_while_it_is_killed(tmp_path):
+    """A step starts new processes while its processes are killed: none of them may be left."""
     steps = ROOT / "scripts" / "steps.sh"
     command = ["bash", "-c", AGAIN, "-", steps, tmp_path / "children"]
     status = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
@@ -144,12 +149,14 @@ def test_what_is_started_again_while_it_is_killed(tmp_path):
 
 
 def test_nothing_is_left_when_the_script_itself_is_killed(checkout):
+    """A script is killed: its processes must end, and the next run must succeed."""
     status, _ = end(checkout, signal.SIGKILL, "build")
     assert status == -signal.SIGKILL
     assert checkout.run()[0] == 0
 
 
 def test_ended_while_it_waits_for_another(checkout):
+    """A script that waits for another one gets SIGTERM: it must end, and the other one must go on."""
     checkout.hang("cmake")
     first = checkout.start()
     checkout.wait_until_it_hangs(first)
@@ -168,6 +175,7 @@ def test_ended_while_it_waits_for_another(checkout):
 
 
 def test_two_at_once_take_turns(checkout):
+    """Two scripts are started at once: one must wait for the other, and both must succeed."""
     (checkout.notes / "slow").touch()
     processes = [checkout.start() for _ in range(2)]
     outputs = [process.communicate(timeout=60)[0] for process in processes]

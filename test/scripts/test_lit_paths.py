@@ -76,6 +76,7 @@ def run_lit(build, locale="C.UTF-8", **variables):
 @pytest.mark.parametrize("folder", ["a b/ü", "it's (new) + a&b; [1] #x/c  d", "plain"])
 @pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
 def test_paths_stay_whole(tmp_path, folder, locale):
+    """The checkout's path has spaces and quotes: lit's tests must pass and remove no file beside their own."""
     checkout = tmp_path / folder / "fa4"
     build = lit_suite(checkout)
     # What `rm -rf %t` without quotes would remove: each part of the path up to
@@ -94,6 +95,7 @@ def test_paths_stay_whole(tmp_path, folder, locale):
 
 
 def test_a_shell_in_a_shell_needs_quotes(tmp_path):
+    """A RUN line has a path without quotes in a shell's command: lit must refuse it and remove nothing."""
     build = lit_suite(tmp_path / "a b" / "fa4")
     (tmp_path / "a").mkdir()
     test = tmp_path / "a b" / "fa4" / "test" / "forms.test"
@@ -106,6 +108,7 @@ def test_a_shell_in_a_shell_needs_quotes(tmp_path):
 
 @pytest.mark.parametrize("folder", ["a$HOME", "a\\b", "100%t"])
 def test_a_path_that_lit_cannot_take_is_refused(tmp_path, folder):
+    """The checkout's path has a sign that lit cannot take: lit must refuse to run its tests."""
     build = lit_suite(tmp_path / folder / "fa4")
     result = run_lit(build)
     assert result.returncode != 0
@@ -113,7 +116,8 @@ def test_a_path_that_lit_cannot_take_is_refused(tmp_path, folder):
 
 
 def test_roundtrip(tmp_path):
-    """fa4-opt has the option --verify-roundtrip, but with FA4_VERIFY_ROUNDTRIP=0."""
+    """A lit test calls fa4-test-opt: the call must have the option --verify-roundtrip, unless FA4_VERIFY_ROUNDTRIP is
+    0."""
     build = lit_suite(tmp_path / "fa4")
     option = "RUN: echo fa4-test-opt | grep -e --verify-roundtrip\n"
     (tmp_path / "fa4" / "test" / "option.test").write_text(option)
