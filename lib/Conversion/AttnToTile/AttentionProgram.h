@@ -86,7 +86,7 @@ protected:
   /// first of its `rows` rows.
   mlir::Value takeWorkTile(int64_t rows);
   mlir::Value size(mlir::Value memref, unsigned dim);
-  /// The query heads of a key/value head.
+  /// Returns the number of query heads that share a key/value head.
   mlir::Value headsOfGroup(mlir::Value q, mlir::Value k);
   /// The first query on the diagonal of the mask has this distance to the first
   /// key: key = query + distance.
@@ -113,11 +113,11 @@ protected:
   mlir::Value
   repeat(mlir::Value steps, mlir::Value init,
          llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> body);
-  // Regions. `arguments` are what mask_mod gets: the batch, the query head, the
-  // positions of queries and of keys, and the captures.
-  /// Copies a region over the tile `scores`. Returns what becomes of `results`,
-  /// values of the region, over the whole tile. The region's first argument is
-  /// the score.
+  // Regions. `arguments` are the arguments of mask_mod: the batch, the query
+  // head, the positions of queries and of keys, and the captures.
+  /// Copies a region whose first argument is the score, so that the copy works
+  /// on the tile `scores`. Returns the values over the tile that take the place
+  /// of `results`, which are values of the region.
   llvm::SmallVector<mlir::Value>
   inlineScoreMod(mlir::Region &region, mlir::Value scores,
                  llvm::ArrayRef<TileValue> arguments, mlir::ValueRange results);
@@ -135,7 +135,7 @@ protected:
   /// `mayBeInfinite`.
   mlir::Value multiplyDerivative(mlir::Value p, mlir::Value derivative,
                                  bool mayBeInfinite);
-  /// Replaces what mask_mod hides of a tile by -inf.
+  /// Sets the elements of a tile that mask_mod hides to -inf.
   mlir::Value applyMaskMod(mlir::Value tile,
                            llvm::ArrayRef<TileValue> arguments);
   /// `rows` is the number of rows of the tile of scores.
@@ -147,9 +147,10 @@ protected:
   /// which each thread reads for its row.
   TileValue readCapture(unsigned number, mlir::Value queryHead, int64_t rows);
   mlir::Value getArgument(llvm::StringRef name);
-  /// Replaces what is not `visible` of a tile by -inf in the steps below
-  /// `below` and from `from` on of a loop; either is null if there is no such
-  /// bound. `visible` builds its condition in the branch that needs it.
+  /// Sets the elements of a tile that are not `visible` to -inf in some steps
+  /// of a loop: those below `below`, and those from `from` on. A bound that is
+  /// null leaves out its steps. `visible` builds its condition in the branch
+  /// that needs it.
   mlir::Value maskSteps(mlir::Value tile, mlir::Value step, mlir::Value below,
                         mlir::Value from,
                         llvm::function_ref<mlir::Value()> visible);
@@ -182,7 +183,7 @@ protected:
   mlir::Value head, batch; ///< Of the work tile.
 
 private:
-  /// Replaces what is not `visible` of a tile by -inf.
+  /// Sets the elements of a tile that are not `visible` to -inf.
   mlir::Value hide(mlir::Value tile, mlir::Value visible);
   /// The condition that a step is below `below`, or not below `from`; null if
   /// no step is.

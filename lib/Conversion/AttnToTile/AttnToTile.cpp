@@ -41,8 +41,8 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
   KernelLaunch launch(conversion);
   launch.addMatrices();
   launch.addCapturedVectors();
-  // Rows that see no key, of a call without keys, too. A batch without
-  // sequences or queries has none.
+  // The values with which a call without keys fills its rows: no row sees a
+  // key. A call without sequences or queries has no rows.
   launch.addOutput("out", destinations[0], names.queries(), kOnce, 0.0f);
   if (op.hasLse())
     launch.addOutput("lse", destinations[1], names.rows(), kOnce,

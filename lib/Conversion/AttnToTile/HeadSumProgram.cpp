@@ -31,8 +31,9 @@ public:
   void buildCapture();
 
 private:
-  /// Sums tiles over all blocks of queries. `makeTile` gets the place of a
-  /// block in a tensor with a number for each row of queries, as `rows` is.
+  /// Sums tiles over all blocks of queries of all sequences. `makeTile` builds
+  /// the tile of a block. Its argument is the place of the block in tensors
+  /// that have, like `rows`, one number for each row of queries.
   Value sumBlocks(Value rows,
                   llvm::function_ref<Value(ArrayRef<Value>)> makeTile);
   Value load(unsigned argument, ArrayRef<Value> at) {

@@ -33,7 +33,7 @@ struct Data {
   /// The copy engine reads or writes it.
   bool byCopyEngine = true;
   bool isWritten = false;
-  /// Its elements must be of q's type.
+  /// True if the elements must be of q's type.
   bool isOfInputType = true;
 };
 } // namespace
@@ -291,7 +291,8 @@ static Reason checkSinks(AttentionOpInterface op) {
 }
 
 namespace {
-/// Something for which there may be no kernel, and what to change then.
+/// A reason for which there may be no kernel, and advice on what to change
+/// then.
 struct Check {
   Reason (*explain)(AttentionOpInterface op, const TargetDescription &target,
                     int64_t keys);
@@ -370,7 +371,7 @@ LogicalResult fa4::checkLegality(AttentionOpInterface op,
     return success();
   InFlightDiagnostic diagnostic = op->emitOpError("not supported on ")
                                   << target.chip << ": " << *reason;
-  // What is refused may be something else than an operation.
+  // Only the check of the regions refuses single operations.
   if (reason == checkMods(op))
     pointAtOperation(diagnostic, op);
   return diagnostic;

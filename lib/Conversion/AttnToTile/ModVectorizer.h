@@ -28,9 +28,9 @@ struct TileValue {
 /// index and on numbers of up to 32 bits.
 bool isElementwise(mlir::Operation *op);
 
-/// Returns the captured vector of which an operation of a region reads the
-/// number of the query head that the region is called with, or null. On tiles,
-/// this number stands for the vector.
+/// If `op` reads a captured vector at the query head with which its region is
+/// called, returns the vector, otherwise null. On tiles, the number that is
+/// read stands for the vector.
 mlir::Value getReadVector(mlir::Operation *op);
 
 /// Returns the first operation of a score_mod or mask_mod region that has no

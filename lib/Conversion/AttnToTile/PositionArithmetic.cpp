@@ -50,8 +50,8 @@ bool PositionArithmetic::isNotNegative(Value value) {
   return getRange(value).smin().isNonNegative();
 }
 
-/// The constant that `value` is, if it is a positive one of the width of an
-/// index.
+/// Returns the constant `value` if it is positive and has the width of an
+/// index; otherwise nothing.
 static std::optional<int64_t> getDivisor(Value value) {
   APInt number;
   if (tile::getIntegerBits(value.getType()) != kIndexBits ||

@@ -16,8 +16,9 @@ namespace fa4 {
 /// A copy of a score_mod region that computes the derivative, too. It has the
 /// same arguments, and no terminator.
 struct ScoreDerivative {
-  /// `scoreMod` must be differentiable with respect to argument `wrt`. What
-  /// threads have no instructions for is expanded (ExpandMath.h).
+  /// `scoreMod` must be differentiable with respect to argument `wrt`.
+  /// Operations for which threads have no instructions are expanded
+  /// (ExpandMath.h).
   explicit ScoreDerivative(mlir::Region &scoreMod, unsigned wrt = 0);
 
   /// Returns true if the new score and its derivative are finite numbers for

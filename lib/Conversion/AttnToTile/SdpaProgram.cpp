@@ -99,12 +99,13 @@ private:
   /// Bound of a row's largest exponent; see chooseExponentLimit.
   double exponentLimit;
 
-  /// What exponents are computed with: `fma(score, factor, shift)`, of a row.
+  /// The operands that all exponents of a row share: an exponent is `fma(score,
+  /// factor, shift)`.
   struct Exponent {
     Value factor, shift;
   };
   Exponent buildExponent(Value reference);
-  /// Whether scores may be beyond it without an error of the caller.
+  /// True if scores may exceed exponentLimit without an error of the caller.
   bool hasFullRange;
 };
 } // namespace
@@ -194,8 +195,8 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
 
   SoftmaxState next;
   Value rowZero = splat(f32Rows(), 0.0);
-  // A maximum that propagates NaN, so that a row that sees a score which is
-  // not a number gives NaN.
+  // A row that sees a score which is NaN must give NaN, so this maximum
+  // propagates NaN.
   Value blockMax = vector::MultiDimReductionOp::create(
       b, scores, splat(f32Rows(), -kInfinity), ArrayRef<bool>{false, true},
       vector::CombiningKind::MAXIMUMF);

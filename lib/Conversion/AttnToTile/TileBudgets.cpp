@@ -16,9 +16,9 @@ using namespace fa4;
 /// The number of query tiles of one CTA. With two, the MMA unit works on one
 /// tile while lanes work on the scores of the other.
 static constexpr int64_t kQueryTiles = 2;
-/// The fewest keys of a block that are chosen. Each block costs the roles a
-/// round of hand-overs, which smaller ones would not hide; where two query
-/// tiles do not leave room for as many, there is one, or no kernel.
+/// The least number of keys in a block. Each block costs the roles a round of
+/// hand-overs, which smaller blocks would not hide. If two query tiles leave no
+/// room for so many keys, the kernel has one query tile, or there is no kernel.
 static constexpr int64_t kLeastKeys = 128;
 /// Shared memory, in bytes, for what is not a tile of q, k or v: the numbers
 /// that lanes hand over for each row, barriers. Tiles of the output take the

@@ -253,8 +253,8 @@ static bool roundsAsLLVM(arith::TruncFOp op) {
   return !mode || *mode == arith::RoundingMode::to_nearest_even;
 }
 
-/// Lowers a conversion with another rounding than LLVM's, whose intrinsics with
-/// a rounding mode the NVPTX back end takes for conversions without one.
+/// Lowers a conversion whose rounding is not LLVM's default. LLVM has
+/// intrinsics with a rounding mode, but the NVPTX back end ignores that mode.
 static Value lowerRounding(LaneBuilder &b, arith::TruncFOp op) {
   std::optional<StringRef> text = findConversion(op);
   if (!text)
@@ -333,8 +333,9 @@ static Value lowerPolynomial(LaneBuilder &b, Exp2Op op) {
   auto bits = VectorType::get({2}, b.getI32Type());
   // A smaller value would make the exponent's field negative.
   Value clamped = LLVM::MaximumOp::create(b, x, b.constant(type, -127.0));
-  // With this added the lowest bit of the mantissa counts ones; rounded down,
-  // the low bits are floor(x) in two's complement.
+  // In the sum of x and this number, the lowest bit of the mantissa stands for
+  // 1. The sum is rounded down, so its low bits are floor(x) in two's
+  // complement.
   Value shifter = b.constant(type, 0x1.8p23);
   Value shifted = writePTX(b, type, {clamped, shifter},
                            "add.rm.ftz.f32x2 $0, $1, $2;", "=l,l,l");

@@ -81,7 +81,8 @@ LogicalResult DeviceMemory::addOrigins(Value buffer) {
   return success();
 }
 
-/// What a function returns is memory of the GPU where it is called, too.
+/// A function returns memory of the GPU: marks the results of all its calls as
+/// such memory, too.
 void DeviceMemory::addReturned(func::ReturnOp op, unsigned number) {
   auto uses =
       SymbolTable::getSymbolUses(op->getParentOfType<func::FuncOp>(), module);

@@ -182,8 +182,8 @@ static std::string describeArguments(tile::LaunchOp launch, ArrayAttr names) {
   return text;
 }
 
-/// Makes the struct that the library gets of a kernel, Fa4RuntimeHostKernel, in
-/// place of the gpu.binary.
+/// Makes the struct that describes a kernel to the runtime library,
+/// Fa4RuntimeHostKernel, in place of the gpu.binary.
 LLVM::GlobalOp HostCalls::makeGlobal(EmbeddedKernel &kernel,
                                      tile::LaunchOp launch) {
   ImplicitLocOpBuilder b(kernel.binary.getLoc(), kernel.binary);

@@ -182,8 +182,9 @@ double ExpBounds::largest() const { return this->*largestBound(*this).second; }
 
 StringRef ExpBounds::limiter() const { return largestBound(*this).first; }
 
-/// Returns the least number of emulated pairs with which an iteration takes the
-/// fewest cycles, up to kRatePrecision.
+/// Returns the least number of emulated pairs with which an iteration takes
+/// about as few cycles as with the best number: longer by the fraction
+/// kRatePrecision at most.
 static unsigned choosePairs(const TargetDescription &target,
                             const RowWork &work) {
   SmallVector<double> bounds;

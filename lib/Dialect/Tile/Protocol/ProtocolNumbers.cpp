@@ -46,8 +46,8 @@ void ProtocolNumbers::findSpans() {
       span.length =
           forms.get(loop.getUpperBound()) - forms.get(loop.getLowerBound());
       span.trips = forms.getTripCount(loop);
-      // The loop's length in steps is known only if the loop counts: passes of
-      // other loops (the loop over work tiles, say) do not tell their length.
+      // If the loop is not counted, its length does not follow from its number
+      // of passes. An example is the loop over work tiles.
       if (forms.getRanges().isCounted(loop))
         span.step = toSmallInteger(forms.get(loop.getStep())).value_or(0);
       span.isClamped = true;
@@ -59,7 +59,8 @@ void ProtocolNumbers::findSpans() {
       span.trips = forms.get(division.getResult());
       span.step = toSmallInteger(forms.get(division.getRhs())).value_or(0);
     }
-    // A number that is known says nothing about others.
+    // A length that is known, or that equals the number of passes, says nothing
+    // new.
     if (span.step > 0 && span.length != span.trips &&
         !toSmallInteger(span.length))
       spans.push_back(std::move(span));

@@ -126,8 +126,8 @@ static LogicalResult checkOperands(MmaOp mma) {
       return mma.emitOpError("needs a B of which each CTA of the cluster has "
                              "half of the ")
              << what << ", which channel \"" << b.getLabel() << "\" has not";
-    // An MMA that uses some of the columns of B needs them in halves, too. They
-    // are not: the CTAs hold the halves of all columns.
+    // An MMA that uses some of the columns of B needs half of these columns in
+    // each CTA. But each CTA holds half of all columns.
     if (b.getTileType().getDimSize(dim) != mma.getN())
       return mma.emitOpError("needs a B of which each CTA of the cluster has "
                              "half of the ")

@@ -74,8 +74,8 @@ private:
   std::vector<Truth> truths;
   /// For each site, the unknown of a pass for which it asks next.
   std::vector<Unknown> positions;
-  /// For each number of such an unknown: maps each pass to the least inner
-  /// pass.
+  /// For each number of an unknown in `positions`: maps a pass of the outer
+  /// loop to the least pass of the inner loop.
   std::map<unsigned, std::map<int64_t, int64_t>> bases;
 };
 

@@ -122,8 +122,9 @@ bool GroupFinder::isFree(Value operand,
          columns.masks.isOfColumnNumber(operand);
 }
 
-/// Adds what stands in front of `user`, takes a result of the group, and needs
-/// no other reads, with all that it is computed from.
+/// Adds operations in front of `user` that take a result of the group and need
+/// no other reads. Also adds the operations from which their operands are
+/// computed.
 void GroupFinder::addWhatFollows(Operation *user) {
   Operation *last = block->findAncestorOpInBlock(*user);
   if (!last)
@@ -244,7 +245,8 @@ private:
   /// Conditions that are carried as words, the bit of the pass's first column
   /// first.
   SmallVector<Value> words;
-  /// The limits of those that are comparisons; null if there are too many.
+  /// The limits of those words that are comparisons; null if there are too
+  /// many.
   llvm::MapVector<Value, Value> limits;
   /// The parts of sums that are the same in all columns.
   llvm::DenseMap<Value, Value> bases;

@@ -21,8 +21,8 @@ using namespace fa4::tile;
 /// terms are no index of a mask, and a chain of doublings would overflow.
 static constexpr unsigned kMaxTerms = 8;
 static constexpr int64_t kMaxCoefficient = 8;
-/// Constants are within this. A term that may be beyond it is clamped: even all
-/// terms with the largest coefficients then have a sum below 2^62.
+/// The largest constant. A term that may be larger is clamped to it: even if
+/// all terms have the largest coefficient, their sum is then below 2^62.
 static constexpr int64_t kMaxTerm = int64_t(1) << 56;
 
 bool AffineColumn::add(const AffineColumn &other, int64_t sign) {
@@ -174,7 +174,8 @@ bool ColumnMask::isUnbounded(Value term) {
   return range.smin().slt(-kMaxTerm) || range.smax().sgt(kMaxTerm);
 }
 
-/// Whether a limit needs more than 32 bits, also for what buildWord subtracts.
+/// Returns true if 32 bits are too few for a limit, or for the limit minus what
+/// buildWord subtracts.
 bool ColumnMask::isWide(const AffineColumn &limit) {
   constexpr int64_t kMaxNarrow = (int64_t(1) << 31) - (int64_t(1) << 20);
   int64_t largest = std::abs(limit.constant);

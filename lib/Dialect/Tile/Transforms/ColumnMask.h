@@ -94,11 +94,11 @@ public:
     return isColumnMask(value) || isSum(value);
   }
 
-  /// Returns `column` of such a vector: a scalar that is the same for all
-  /// columns, plus a constant. As it was written, the number of a column may
-  /// be added to one term after the other; LLVM would move the sum with a term
-  /// that a loop does not change in front of the loop, one register for each
-  /// column.
+  /// Returns `column` of such a vector as the sum of a constant and a scalar
+  /// that is the same for all columns. The source may add the number of the
+  /// column to one term after the other. LLVM would then move the sum with a
+  /// term that a loop does not change in front of the loop, which takes a
+  /// register for each column.
   mlir::Value getSum(mlir::Value value, int64_t column, mlir::OpBuilder &b);
 
   /// Returns the part of such a vector that is the same for all columns; null

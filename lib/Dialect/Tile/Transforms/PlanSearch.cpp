@@ -325,10 +325,10 @@ Trial Searcher::planStatic() {
   return Trial();
 }
 
-/// Returns a ring of `alone` that loads fill in a loop, and of which
-/// `persistent` has too few stages to bring the next value while the last one
-/// is used; null if there is none. `persistent` is the same kernel but goes on
-/// to further work tiles, so each pass would wait for what is saved once a
+/// Returns a ring that loads fill in a loop, and that has two stages or more in
+/// `alone` but only one in `persistent`; null if there is none. `persistent` is
+/// the same kernel, but its CTAs go on to further work tiles. With one stage,
+/// each pass waits for its load, while going on saves time only once a work
 /// tile.
 static ChannelOp findLostStage(KernelOp alone, KernelOp persistent) {
   llvm::StringMap<int64_t> stages;

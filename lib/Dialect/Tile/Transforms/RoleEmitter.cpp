@@ -293,8 +293,8 @@ void RoleEmitter::handOverForNext(Block &source) {
         commit(builder, back->channel, Value());
 }
 
-/// Takes back, at the end of the role, the buffers that were handed over for a
-/// run of a loop that does not come.
+/// Waits, at the end of the role, for the buffers that this role has handed
+/// over for the next run of a loop. There is no next run.
 void RoleEmitter::takeBackAtEnd() {
   for (Crossing &crossing : crossings)
     if (crossing.beginsAnew() && crossing.from == role)

@@ -94,8 +94,8 @@ int64_t getPlaceInBuffer(ChannelOp channel);
 /// Maps each channel to the index of its buffer in `collectBuffers`.
 llvm::DenseMap<mlir::Value, unsigned> numberBuffers(KernelOp kernel);
 
-/// Returns the buffers that other channels use `after` their own channels.
-/// `numbers` maps channels to buffers.
+/// Returns the buffers that a later channel uses again: the channel names a
+/// channel of such a buffer in `after`. `numbers` maps channels to buffers.
 llvm::DenseSet<unsigned>
 findBuffersUsedAgain(KernelOp kernel,
                      const llvm::DenseMap<mlir::Value, unsigned> &numbers);

@@ -77,7 +77,7 @@ struct IndexSymbol {
     SignedResidue,
     /// Another function of the operands.
     Function,
-    /// `value`, of which no more is known.
+    /// The number `value`, about which nothing else is known.
     Opaque,
     /// A number that nothing else equals.
     Unique,

@@ -56,10 +56,12 @@ using SplitLoad = std::pair<LoadOp, int64_t>;
 /// An MMA that sums over the axis of a pair.
 struct PairSum {
   MmaOp mma;
-  /// Its B, and the position of the index that is the block of the work tile.
+  /// The load of the MMA's B, and the position of the index at which that load
+  /// takes the block of the work tile.
   LoadOp b;
   unsigned bIndex = 0;
-  /// Its A, if that is a load, and the position of the same index there.
+  /// The load of the MMA's A, or null if A is computed, and the position of the
+  /// same index in that load.
   LoadOp a;
   unsigned aIndex = 0;
   /// True if A has to be set to zero in a CTA without a work tile, which exists

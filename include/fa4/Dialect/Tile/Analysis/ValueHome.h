@@ -47,7 +47,7 @@ enum class ValueHome {
   /// Each lane has the elements that the role's layout gives it, in registers.
   Fragment,
   /// A stage of a channel, or a part of one, in shared or tensor memory. The
-  /// role knows where, and holds none of the elements.
+  /// role knows the place of the stage, and holds none of its elements.
   Place,
   /// Registers of all lanes, to which asynchronous work still writes.
   InFlight,

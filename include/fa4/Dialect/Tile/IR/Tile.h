@@ -121,7 +121,8 @@ struct AlignedSize {
 };
 std::optional<AlignedSize> getAlignedSize(llvm::StringRef name);
 
-/// Returns the name of the size `name`, a number or a name, rounded up.
+/// Returns the size `name`, rounded up to `multiple`, in the form in which it
+/// is given: a number for a number, `align(Sq, 128)` for the name `Sq`.
 std::string alignSize(llvm::StringRef name, int64_t multiple);
 
 class ChannelOp;

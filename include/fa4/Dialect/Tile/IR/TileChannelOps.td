@@ -172,7 +172,7 @@ def Tile_RoleOp : Tile_Op<"role", [
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    /// Returns what the role's kind is on the kernel's chip.
+    /// Returns the facts about roles of this kind on the kernel's chip.
     const ::fa4::RoleFacts &getFacts();
     /// Returns the number of the role's warps: `warps`, or that of its kind.
     int64_t getNumWarps();

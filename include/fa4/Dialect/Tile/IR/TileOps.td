@@ -146,8 +146,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     int64_t getClusterSize() { return getCluster() ? getClusterAttr().getSize() : 1; }
     /// Returns `plan`; without one, the plan that gives up no speed for memory.
     PlanAttr getPlanOrFastest();
-    /// An extent of `grid` as `#tile.order` numbers it: along the axis of a
-    /// `cluster` its work tiles are one.
+    /// Returns an extent of `grid` as `#tile.order` counts it. Along the axis
+    /// of a `cluster`, the work tiles of a cluster count as one.
     ExtentAttr getNumberedExtent(unsigned axis);
     /// Whether a CTA may work on more than one work tile, so that work stands
     /// in a `tile.work`.
@@ -204,7 +204,7 @@ def Tile_LoadOp : Tile_MemoryOp<"load"> {
                        OptionalAttr<DenseI64ArrayAttr>:$dims,
                        OptionalAttr<I64Attr>:$split);
   let results = (outs Tile_MemoryValue:$tile);
-  // A load of the whole tile by each CTA.
+  // Builds a load without `split`: each CTA loads the whole tile.
   let builders = [OpBuilder<(ins "::mlir::Type":$tile, "::mlir::Value":$source,
                                  "::mlir::ValueRange":$indices,
                                  "::mlir::DenseI64ArrayAttr":$dims), [{

@@ -101,10 +101,9 @@ public:
   /// each column are then the same elements for all threads.
   bool hasElementsByColumn(mlir::MLIRContext *context) const;
 
-  /// Returns the least number of columns in which a matrix with `columns`
-  /// columns can be cut so that the threads of a row hold equally much of each
-  /// piece, elements that follow each other. Each piece begins at a multiple of
-  /// this number.
+  /// Returns the least number of columns at whose multiples a matrix with
+  /// `columns` columns may be cut. Each piece then gives all threads of a row
+  /// equally many elements, and the elements of a thread follow each other.
   virtual int64_t getPieceColumns(int64_t columns) const { return 1; }
 
   /// Returns the number of columns that a thread can access in shared memory

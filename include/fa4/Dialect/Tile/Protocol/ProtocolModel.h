@@ -131,7 +131,7 @@ enum class StagePart { All, Sent, Kept, Received, Result };
 struct ProtocolChannel {
   ChannelOp op;
   std::string label;
-  /// The number in its cluster of the CTA that has the channel's memory.
+  /// The number, within its cluster, of the CTA whose memory holds the channel.
   unsigned rank = 0;
   int64_t stages = 1;
   int64_t initial = 0;

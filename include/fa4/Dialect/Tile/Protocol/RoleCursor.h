@@ -85,9 +85,9 @@ public:
   bool isIn(unsigned loop) const {
     return loopPasses[loop] >= 0 && !loopLeft[loop];
   }
-  /// Returns a number that grows with each answer about a loop. While it is the
-  /// same, `passes`, `isLeft` and `isIn` of a role that has an event are the
-  /// same.
+  /// Returns a number that grows with each answer about a loop. As long as this
+  /// number stays the same, so do `passes`, `isLeft` and `isIn` of a role that
+  /// has fetched an event.
   uint64_t loopAnswers() const { return answersOfLoops; }
   /// Returns the present passes of these loops, numbered as in an Unknown.
   llvm::SmallVector<int64_t, 2> instance(llvm::ArrayRef<unsigned> loops) const;
