@@ -141,8 +141,8 @@ TileValue AttentionProgram::readCapture(unsigned number, Value queryHead,
   auto vector = dyn_cast<MemRefType>(argument.getType());
   if (!vector)
     return {argument};
-  // In front of the loop, if the head is known there: the loop would wait for
-  // memory in each pass.
+  // The number is read in front of the loop if the head is known there.
+  // Otherwise each pass would wait for memory.
   OpBuilder::InsertionGuard guard(b);
   Operation *loop = b.getBlock()->getParentOp();
   if (isa<scf::ForOp>(loop) &&

@@ -35,9 +35,9 @@ double getScale(attn::AttentionOpInterface op);
 struct ScoreScale {
   /// The factor by which q.k is multiplied in front of score_mod, if any.
   std::optional<double> before;
-  /// The factor of the (modified) score in the exponent of 2. It is positive,
-  /// so that the row max of q.k is that of the scores, and a score of -inf has
-  /// the exponential 0.
+  /// The factor by which the score, after score_mod, is multiplied in the
+  /// exponent of 2. It is positive, so that the row max of q.k is that of the
+  /// scores, and a score of -inf has the exponential 0.
   double exponent;
 };
 ScoreScale chooseScoreScale(attn::AttentionOpInterface op);
@@ -88,8 +88,8 @@ protected:
   mlir::Value size(mlir::Value memref, unsigned dim);
   /// Returns the number of query heads that share a key/value head.
   mlir::Value headsOfGroup(mlir::Value q, mlir::Value k);
-  /// The first query on the diagonal of the mask has this distance to the first
-  /// key: key = query + distance.
+  /// Returns the distance from the first query on the diagonal of the mask to
+  /// the first key: key = query + distance.
   mlir::Value diagonal(mlir::Value numQueries, mlir::Value numKeys);
 
   // Tiles.
@@ -121,9 +121,9 @@ protected:
   llvm::SmallVector<mlir::Value>
   inlineScoreMod(mlir::Region &region, mlir::Value scores,
                  llvm::ArrayRef<TileValue> arguments, mlir::ValueRange results);
-  /// The scores that score_mod makes of a tile, and their derivative; the
-  /// latter is null, and the scores stay as they are, where there is no
-  /// score_mod.
+  /// The result of score_mod on a tile of scores: the new scores and their
+  /// derivative. Without a score_mod, the scores stay as they are and the
+  /// derivative is null.
   struct ModifiedScores {
     mlir::Value scores, derivative;
   };
@@ -131,8 +131,8 @@ protected:
                                mlir::Value scores,
                                llvm::ArrayRef<TileValue> arguments);
   /// Multiplies probabilities by the derivative, if there is one. A key of
-  /// probability 0 contributes nothing, whatever its derivative is, which
-  /// `mayBeInfinite`.
+  /// probability 0 contributes nothing, even if the derivative is infinite,
+  /// which `mayBeInfinite` allows.
   mlir::Value multiplyDerivative(mlir::Value p, mlir::Value derivative,
                                  bool mayBeInfinite);
   /// Sets the elements of a tile that mask_mod hides to -inf.
@@ -143,8 +143,8 @@ protected:
                                                mlir::Value queryHead,
                                                TileValue queries,
                                                TileValue keys, int64_t rows);
-  /// A captured scalar, or of a captured vector the number of the query head,
-  /// which each thread reads for its row.
+  /// Returns a captured scalar, or the element of a captured vector at the
+  /// query head, which each thread reads for its row.
   TileValue readCapture(unsigned number, mlir::Value queryHead, int64_t rows);
   mlir::Value getArgument(llvm::StringRef name);
   /// Sets the elements of a tile that are not `visible` to -inf in some steps
@@ -154,18 +154,20 @@ protected:
   mlir::Value maskSteps(mlir::Value tile, mlir::Value step, mlir::Value below,
                         mlir::Value from,
                         llvm::function_ref<mlir::Value()> visible);
-  /// Rows [position, position + rows) of a head of a tensor in the op's layout.
+  /// Loads rows [position, position + rows) of one head from a tensor in the
+  /// op's layout.
   mlir::Value loadTile(mlir::Value memref, int64_t rows, mlir::Value position,
                        mlir::Value head);
   void storeTile(mlir::Value tile, mlir::Value memref, mlir::Value position,
                  mlir::Value head);
-  /// The same of a tensor with one number a row, which is laid out as the LSE.
+  /// Loads these rows from a tensor that has one number for each row and the
+  /// layout of the LSE.
   mlir::Value loadRows(mlir::Value memref, int64_t rows, mlir::Value position,
                        mlir::Value head);
   void storeRows(mlir::Value values, mlir::Value memref, mlir::Value position,
                  mlir::Value head);
-  /// As loadRows, but threads read the numbers, each that of its row, so that
-  /// the tensor may begin anywhere and have any strides.
+  /// Does the same as loadRows by threads, each of which reads the number of
+  /// its row. The tensor may begin anywhere and have any strides.
   mlir::Value readRows(mlir::Value memref, int64_t rows, mlir::Value position,
                        mlir::Value head);
   llvm::SmallVector<mlir::Value> indices(mlir::Value position,

@@ -39,7 +39,8 @@ struct ExpandLog10 : OpRewritePattern<math::Log10Op> {
   }
 };
 
-/// Upstream's expansion takes its bounds for each other.
+/// Replaces a clamp by a maximum and a minimum: upstream's expansion confuses
+/// the two bounds.
 struct ExpandClampF : OpRewritePattern<math::ClampFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::ClampFOp op,
@@ -112,8 +113,8 @@ struct ExpandRound : OpRewritePattern<math::RoundOp> {
   }
 };
 
-/// Replaces x^y by 2^(y log2 |x|), with the sign that x has if y is an odd
-/// whole number. Upstream's definition is not a number for each negative x.
+/// Replaces x^y by 2^(y log2 |x|), with the sign of x if y is an odd whole
+/// number. Upstream's definition gives NaN for each negative x.
 struct ExpandPowF : OpRewritePattern<math::PowFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::PowFOp op,
@@ -164,7 +165,7 @@ struct ExpandFPowI : OpRewritePattern<math::FPowIOp> {
   }
 };
 
-/// Keeps values up to date whose operations are replaced.
+/// Keeps track of values whose operations are replaced.
 struct Tracker : RewriterBase::Listener {
   explicit Tracker(ArrayRef<Value *> tracked) : tracked(tracked) {}
   void notifyOperationReplaced(Operation *op, ValueRange by) override {
@@ -200,7 +201,7 @@ static FrozenRewritePatternSet getPatterns(MLIRContext *context) {
                ExpandClass<math::IsInfOp, Predicate::OEQ>,
                ExpandClass<math::IsFiniteOp, Predicate::OLT>,
                ExpandClass<math::IsNormalOp, Predicate::OLT>>(context);
-  // Where the exponent is no small constant.
+  // This pattern is for exponents that are no small constants.
   patterns.add<ExpandFPowI>(context, /*benefit=*/0);
   populateMathF32ExpansionPatterns(patterns, hasPolynomial);
   populateMathPolynomialApproximationPatterns(patterns, hasPolynomial);

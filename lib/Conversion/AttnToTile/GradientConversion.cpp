@@ -35,7 +35,7 @@ public:
   void run();
 
 private:
-  /// A tensor or a buffer of numbers, which the kernels hand on.
+  /// Creates a tensor or a buffer of numbers that one kernel hands to the next.
   Value createWorkspace(ArrayRef<OpFoldResult> sizes, Type element);
   SmallVector<OpFoldResult> getSizes(Value value);
   /// The sizes of a tensor with one number for each row of queries, and room
@@ -45,13 +45,14 @@ private:
     return {"B", "Hq", alignedQueries};
   }
   void preprocess();
-  /// What scores and their gradient are computed from again, in each block.
+  /// Adds the inputs from which each block computes scores and their gradient
+  /// again.
   void addRecomputed(KernelLaunch &launch);
   void main();
   void postprocess();
   void queryGradient();
   void sinks();
-  /// The gradient of capture `number`, which is output `output`.
+  /// Computes the gradient of capture `number`, which is output `output`.
   void capture(unsigned number, Value &output);
 
   SdpaBackwardOp op;
@@ -83,8 +84,8 @@ SmallVector<OpFoldResult> GradientConversion::getSizes(Value value) {
 
 SmallVector<OpFoldResult> GradientConversion::getAlignedRows() {
   SmallVector<OpFoldResult> sizes = getSizes(op.getFwdLse());
-  // The number of queries is static if one operand says so: each kernel has
-  // another of them.
+  // The number of queries counts as static if one operand has it in its type,
+  // because each kernel takes other operands.
   unsigned seq = names.order.seq;
   OpFoldResult &queries = sizes.back();
   for (Value value : {op.getQ(), op.getFwdOut(), op.getDout()})

@@ -81,8 +81,8 @@ void HeadSumProgram::buildSinks() {
         arith::AddFOp::create(b, load(0, at), overColumns(exponents, queries)));
     return arith::MulFOp::create(b, p, load(1, at));
   });
-  // A negation LLVM would put behind the rounding, and the back end's
-  // `neg.ftz.f16` would lose sums that are subnormal in f16.
+  // LLVM would move a negation behind the rounding. There it would become
+  // `neg.ftz.f16`, which loses sums that are subnormal in f16.
   Value negative = arith::SubFOp::create(b, splat(rowType, 0.0), sums);
   store(round(negative, dsinks), dsinks);
 }

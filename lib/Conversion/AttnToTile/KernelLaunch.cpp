@@ -193,8 +193,9 @@ void KernelLaunch::require(const Twine &condition, const Twine &message) {
        b.getNamedAttr("message", b.getStringAttr(message))}));
 }
 
-/// What the op's verifier checks of static sizes becomes a condition where one
-/// operand has a static size and another one a dynamic size.
+/// If one operand has a static size and another one a dynamic size, the op's
+/// verifier cannot compare the two. The launch then has a condition that they
+/// agree.
 void KernelLaunch::requireSizes() {
   for (StringRef name : dynamicDims)
     for (int64_t size : conversion.names.getSizes(name))
@@ -203,8 +204,8 @@ void KernelLaunch::requireSizes() {
                                                ", as it is in another operand");
 }
 
-/// What the op's verifier checks of static head counts becomes a condition on
-/// dynamic ones.
+/// The op's verifier checks static numbers of heads. For dynamic ones, the
+/// launch has a condition instead.
 void KernelLaunch::requireHeadGroups() {
   unsigned dim = conversion.names.order.head;
   StringRef queryHeads = getDim(0, dim), keyHeads = getDim(1, dim);

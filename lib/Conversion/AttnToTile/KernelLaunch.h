@@ -30,9 +30,9 @@ public:
     return data("Sq", "Hq");
   }
   llvm::SmallVector<llvm::StringRef> keys() const { return data("Sk", "Hkv"); }
-  /// Of tensors with one number for each row of queries.
+  /// Returns the dimensions of tensors with one number for each row of queries.
   llvm::SmallVector<llvm::StringRef> rows() const { return {"B", "Hq", "Sq"}; }
-  /// Of tensors with one number for each query head.
+  /// Returns the dimensions of tensors with one number for each query head.
   llvm::SmallVector<llvm::StringRef> heads() const { return {"Hq"}; }
 
   /// The static sizes of dimensions of this name, in rising order.
@@ -58,7 +58,7 @@ private:
   llvm::StringMap<std::set<int64_t>> sizes;
 };
 
-/// What the kernels of an op have in common.
+/// The facts that all kernels of an op share.
 struct Conversion {
   Conversion(attn::AttentionOpInterface op, const TargetDescription &target,
              mlir::SymbolTable &symbols)
@@ -78,15 +78,16 @@ inline constexpr llvm::StringLiteral kOnce = "once", kOrdered = "ordered",
 /// Returns the op's destinations, or new tensors with the sizes of the results.
 llvm::SmallVector<mlir::Value> getDestinations(Conversion &conversion);
 
-/// A kernel and its launch: what is said once of an argument becomes both the
-/// kernel's argument and the launch's operand. Arguments are added in the order
-/// that the program's header gives, inputs first and scalars last.
+/// A kernel and its launch. Each tensor or scalar is added once, and becomes
+/// both an argument of the kernel and an operand of the launch. Arguments are
+/// added in the order that the program's header gives, inputs first and scalars
+/// last.
 class KernelLaunch {
 public:
   explicit KernelLaunch(Conversion &conversion) : conversion(conversion) {}
 
   /// Adds a tensor or memref that the kernel reads. `dims` are the names of its
-  /// dimensions, which those of dynamic size have in the kernel.
+  /// dimensions. The kernel uses these names for dynamic sizes.
   void addInput(llvm::StringRef name, mlir::Value value,
                 llvm::ArrayRef<llvm::StringRef> dims);
   /// Adds a tensor or memref that the kernel writes; a tensor becomes the
@@ -95,8 +96,8 @@ public:
   void addOutput(llvm::StringRef name, mlir::Value &value,
                  llvm::ArrayRef<llvm::StringRef> dims, llvm::StringRef kind,
                  std::optional<float> ifEmpty = std::nullopt);
-  /// Adds q, k and v. The kernel requires of a call what the op's verifier
-  /// checks of static numbers of heads.
+  /// Adds q, k and v. For dynamic numbers of heads, the kernel requires of a
+  /// call what the op's verifier checks of static ones.
   void addMatrices();
   /// Add the captured tensors, which are inputs, and the captured scalars.
   void addCapturedVectors();

@@ -23,14 +23,15 @@ using Reason = std::optional<std::string>;
 /// also the unit in which matrices are cut for the copy engine: 32 elements of
 /// 16 bits are the 64-byte swizzle.
 static constexpr int64_t kHeadDimStep = 32;
-/// The same for the gradient, whose matrices may have other swizzles.
+/// The unit of kHeadDimStep for the gradient, whose matrices may have other
+/// swizzles.
 static constexpr int64_t kGradientHeadDimStep = 16;
 namespace {
 /// An operand or destination of an op.
 struct Data {
   StringRef name;
   Type type;
-  /// The copy engine reads or writes it.
+  /// True if the copy engine reads or writes it.
   bool byCopyEngine = true;
   bool isWritten = false;
   /// True if the elements must be of q's type.
@@ -74,7 +75,8 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
   addResult("dq", 0);
   addResult("dk", 1);
   addResult("dv", 2);
-  // Only their gradient reads the sinks: the LSE has them in it.
+  // Only the gradient of the sinks reads the sinks: the LSE already has them in
+  // it.
   if (backward.hasDsinks()) {
     addRows("sinks", op.getSinks().getType());
     addRows("dsinks", typeOfResult(op, 3), /*isWritten=*/true);
@@ -169,8 +171,8 @@ static Reason checkSizes(StringRef name, Type type) {
   return std::nullopt;
 }
 
-/// How the data is laid out in memory; `byCopyEngine` where the copy engine
-/// reads or writes it, `isWritten` where it is a destination.
+/// Checks how the data is laid out in memory. `byCopyEngine` tells whether the
+/// copy engine reads or writes it, and `isWritten` whether it is a destination.
 static Reason checkMemory(StringRef name, Type type, bool byCopyEngine,
                           bool isWritten) {
   if (Reason reason = checkSizes(name, type))
@@ -262,7 +264,7 @@ static std::string adviseOnHeadDims(AttentionOpInterface op,
   HeadDims dims = getHeadDims(op);
   if (ShapedType::isDynamic(dims.qk) || ShapedType::isDynamic(dims.v))
     return "give q, k and v a static head dim; other sizes may stay dynamic";
-  // The largest for which there is room.
+  // The largest head dim, the same for q, k and v, for which there is room.
   int64_t step = getHeadDimStep(op), most = 0;
   for (int64_t each = step; each <= int64_t(target.tmemColumns); each += step)
     if (findExceeded(op, target, {each, each}, /*keys=*/0).empty())
@@ -300,14 +302,14 @@ struct Check {
 };
 } // namespace
 
-/// A check that the op alone decides.
+/// Makes a check whose answer depends on the op alone.
 template <Reason check(AttentionOpInterface)>
 static Reason ofOp(AttentionOpInterface op, const TargetDescription &,
                    int64_t) {
   return check(op);
 }
 
-/// In the order in which users are told.
+/// The checks, in the order in which users are told of their reasons.
 static constexpr Check kChecks[] = {
     {checkTarget, "choose a chip with tensor memory"},
     {ofOp<checkSinks>, "leave out sinks(...): with the LSE as a second result, "

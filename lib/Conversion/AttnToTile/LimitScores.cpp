@@ -15,10 +15,10 @@
 
 using namespace mlir;
 
-/// The largest number of f32 whose product with log2(e) is one, too.
+/// The largest f32 number whose product with log2(e) is finite in f32.
 static constexpr float kMostScore = 2.3582e38f;
 
-/// Limits what `operand` is, if that is a constant.
+/// If `operand` is a constant, limits the constant to kMostScore.
 static void limit(OpOperand &operand) {
   APFloat number(0.0);
   if (!operand.get().getType().isF32() ||

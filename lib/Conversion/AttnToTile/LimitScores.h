@@ -13,11 +13,11 @@
 
 namespace fa4 {
 
-/// Kernels compute with scores times log2(e), of which finite numbers beyond
-/// 2.36e38 are infinite, such as the lowest of f32, by which many masks hide: a
-/// row all of which they hide would be one without keys, and not an average.
 /// Brings the constants that a score_mod yields as scores, or adds to them, to
-/// the largest numbers that stay finite.
+/// numbers that stay finite when they are multiplied by log2(e), as kernels do.
+/// Finite numbers beyond 2.36e38 would become infinite. Many masks hide keys by
+/// the lowest number of f32: without the limit, a row that such a mask hides as
+/// a whole would count as a row without keys, and not as an average.
 void limitConstantScores(mlir::Region &scoreMod);
 
 } // namespace fa4

@@ -40,7 +40,8 @@ struct SimplifiedCopy {
 } // namespace
 
 namespace {
-/// The same, with operations that threads have as far as there are some.
+/// The same copy, in which operations that threads do not have are expanded to
+/// operations that they have, where there are some.
 struct ExpandedCopy : SimplifiedCopy {
   explicit ExpandedCopy(AttentionOpInterface original)
       : SimplifiedCopy(original) {
@@ -72,7 +73,8 @@ Reason fa4::checkBand(AttentionOpInterface op) {
 /// into the instruction caches of a GPU.
 static constexpr int64_t kMaxInstructions = 4000;
 
-/// About the instructions of a thread that `op` becomes for one score.
+/// Estimates the number of instructions of a thread that `op` becomes for one
+/// score.
 static int64_t countInstructions(Operation &op) {
   auto isNumber = [](Value value) { return matchPattern(value, m_Constant()); };
   return llvm::TypeSwitch<Operation *, int64_t>(&op)
@@ -80,7 +82,8 @@ static int64_t countInstructions(Operation &op) {
       .Case([](math::TanhOp) { return 5; })
       .Case<math::ExpOp, math::LogOp, math::SqrtOp, arith::DivFOp>(
           [](auto) { return 2; })
-      // By a constant: a product, a shift, and what rounds.
+      // A division by a constant becomes a product, a shift, and instructions
+      // that round.
       .Case<arith::FloorDivSIOp, arith::CeilDivSIOp, arith::DivSIOp,
             arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(
           [&](auto division) { return isNumber(division.getRhs()) ? 4 : 1; })

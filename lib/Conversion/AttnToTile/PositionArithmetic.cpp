@@ -21,7 +21,8 @@ using namespace fa4;
 static constexpr int64_t kMaxTile = 1024;
 
 PositionArithmetic::PositionArithmetic(Region &region) {
-  // The batch, the query head, and the positions of the query and of the key.
+  // The arguments of the region: the batch, the query head, and the positions
+  // of the query and of the key.
   unsigned head =
       cast<BlockArgument>(attn::getHeadArgument(region)).getArgNumber();
   for (unsigned number = head - 1; number < head + 3; ++number)
@@ -61,7 +62,7 @@ static std::optional<int64_t> getDivisor(Value value) {
   return number.getSExtValue();
 }
 
-/// A constant of the type of `like`, a scalar or a vector.
+/// Builds a constant of the type of `like`, a scalar or a vector.
 static Value makeConstant(ImplicitLocOpBuilder &b, Value like, int64_t number) {
   TypedAttr element =
       b.getIntegerAttr(getElementTypeOrSelf(like.getType()), number);
@@ -77,8 +78,9 @@ static Value addConstant(ImplicitLocOpBuilder &b, Value value, int64_t number) {
              : arith::AddIOp::create(b, value, makeConstant(b, value, number));
 }
 
-/// How many times `divisor` must be added to a number of this range so that it
-/// is not negative; none if the sum may then exceed an unsigned integer.
+/// Returns how many times `divisor` must be added to a number of this range so
+/// that the sum is not negative. Returns nothing if the sum may then exceed an
+/// unsigned integer.
 static std::optional<int64_t> getShift(const ConstantIntRanges &range,
                                        int64_t divisor) {
   int64_t low = range.smin().getSExtValue(), high = range.smax().getSExtValue();

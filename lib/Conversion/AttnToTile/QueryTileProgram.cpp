@@ -21,9 +21,9 @@ void QueryTileProgram::computePosition(Value q, Value k) {
 }
 
 /// Computes the blocks [first, last] that hold every key which some row of the
-/// tile sees. If no row sees a key, one block remains, whose keys are all
-/// masked. So are those of blocks outside, of which a pass may want to have
-/// some as well.
+/// tile sees. If no row sees a key, one block remains, and all its keys are
+/// masked. A pass may work on further blocks outside of this range. All their
+/// keys are masked, too.
 void QueryTileProgram::computeKeyBlocks() {
   MaskAttr mask = attention.getMaskAttr();
   Value endOfKeys = numKeys, endOfFull = numKeys;

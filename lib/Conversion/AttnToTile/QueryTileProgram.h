@@ -13,8 +13,8 @@
 
 namespace fa4 {
 
-/// A program whose work tiles have queries as rows, and whose loop is over the
-/// blocks of keys that these see.
+/// A program whose work tiles have queries as rows, and which loops over the
+/// blocks of keys that these queries see.
 class QueryTileProgram : protected AttentionProgram {
 protected:
   QueryTileProgram(attn::AttentionOpInterface op, tile::KernelOp kernel,

@@ -27,7 +27,8 @@ fa4::ScoreDerivative::ScoreDerivative(Region &scoreMod, unsigned wrt) {
   expandMath(region, {&results.value, &results.derivative});
 }
 
-/// Whether `visit` holds for the value and all that it is computed from.
+/// Returns true if `visit` holds for the value and for all values from which it
+/// is computed.
 static bool holdsForSlice(Value value, llvm::function_ref<bool(Value)> visit) {
   llvm::DenseSet<Value> seen;
   bool holds = true;

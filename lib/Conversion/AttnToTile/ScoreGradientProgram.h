@@ -21,7 +21,8 @@ namespace fa4 {
 /// SdpaBackwardProgram.h).
 class ScoreGradientProgram : protected QueryTileProgram {
 protected:
-  /// Derivatives are those by argument `wrt` of score_mod.
+  /// The program computes derivatives with respect to argument `wrt` of
+  /// score_mod.
   ScoreGradientProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                        int64_t rows, int64_t keys, unsigned wrt);
 

@@ -47,8 +47,8 @@ private:
 };
 } // namespace
 
-/// From here on the rounding error of an LSE changes probabilities by a factor
-/// of two and more, in f32 up to infinity.
+/// An LSE that is at least this large has a rounding error that changes
+/// probabilities by a factor of two or more, in f32 up to infinity.
 static constexpr double kLargestLse = 0x1p24;
 
 /// Whether an LSE (in units of log2) is so large that probabilities cannot be
@@ -184,8 +184,8 @@ private:
   int64_t keys, queries;
   ScoreScale scale;
   Value q, k, v, dout, shift, delta, sums, dk, dv;
-  /// `sums` is null if dq has a kernel of its own, `turns` also unless the op
-  /// is deterministic.
+  /// `sums` is null if dq has a kernel of its own. `turns` is null in this
+  /// case, and also if the op is not deterministic.
   Value turns;
 
   Value kvHead, group;
@@ -202,9 +202,9 @@ private:
   /// The key of row r of the tile is seen by the queries from firstSeeing + r
   /// up to lastSeeing + r. Null if there is no such bound.
   Value firstSeeing, lastSeeing;
-  /// Queries behind the last one have to be masked. Otherwise the zeros that
-  /// are loaded for their q and dout, and their shift of -inf, are enough; but
-  /// score_mod may make a NaN of them.
+  /// True if queries behind the last one have to be masked. Without a
+  /// score_mod, zeros suffice: these are loaded for q and dout, and the shift
+  /// is -inf. But a score_mod may make a NaN of them.
   bool masksQueries = false;
 };
 } // namespace
@@ -217,9 +217,10 @@ void SdpaBackwardProgram::computePosition() {
   numKeys = size(k, order.seq);
 }
 
-/// If no query sees a key of the tile, one block remains, in which all are
-/// masked. So are blocks in front of the first one that has a query which sees
-/// a key, and behind the last one, where a pass wants to have more of them.
+/// If no query sees a key of the tile, one block remains, and all its queries
+/// are masked. A pass may work on further blocks, in front of the first block
+/// with a query that sees a key or behind the last one. All their queries are
+/// masked, too.
 void SdpaBackwardProgram::computeQueryBlocks() {
   MaskAttr mask = op.getMaskAttr();
   endBlock = ceilDiv(numQueries, queries);
@@ -272,7 +273,8 @@ void SdpaBackwardProgram::computeQueryBlocks() {
     maskedBelow = tile::AtLeastOp::create(b, maskedBelow);
   if (maskedFrom)
     maskedFrom = tile::AtMostOp::create(b, maskedFrom);
-  // There is always a block; the maximum says so to whom the sizes do not.
+  // There is always a block. The maximum tells that to passes which do not know
+  // the sizes.
   numSteps = max(stepsBetween(firstBlock, endBlock), 1);
 }
 
@@ -322,8 +324,8 @@ Value SdpaBackwardProgram::visibleQueries(Value firstQuery) {
   return arith::AndIOp::create(b, visible, notBehind);
 }
 
-/// The exponents are masked, and not the scores, because ptxas 13.0 spills less
-/// so.
+/// The exponents are masked rather than the scores, because ptxas 13.0 then
+/// spills less.
 SdpaBackwardProgram::Exponents
 SdpaBackwardProgram::buildExponents(Value tk, Value tq, Value step,
                                     Value firstQuery, Value queryHead) {

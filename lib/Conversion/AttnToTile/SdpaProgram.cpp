@@ -28,12 +28,12 @@ static constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 /// and 0 times the score of a hidden key is not a number.
 static constexpr double kLeastFactor = 0x1p-98;
 
-/// Numbers of a score_mod from here on hide keys.
+/// Numbers of a score_mod that are at least this large hide keys.
 static constexpr double kLargeNumber = 0x1p16;
 
-/// Whether scores may be beyond the limit of exponents although q and k are
-/// ordinary numbers: a score_mod hides keys by a number such as -1e10, which is
-/// a constant or captured.
+/// Returns true if scores may exceed the limit of exponents although q and k
+/// are ordinary numbers. This is so if a score_mod hides keys by a number such
+/// as -1e10, which is a constant or captured.
 static bool mayExceedLimit(SdpaOp op) {
   Region &region = op.getScoreMod();
   if (region.empty())
@@ -242,7 +242,7 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
 
 SoftmaxState SdpaProgram::buildLoop(Value queries) {
   // A single block is computed without a loop: folding a loop of one step would
-  // leave a sum that begins with zero times a factor.
+  // leave a sum whose first term is zero times a factor.
   if (getConstantIntValue(numBlocks) == int64_t(1))
     return buildStep(queries, zero, std::nullopt);
   Value init[] = {splat(f32Tile(headDim), 0.0), splat(f32Rows(), -kInfinity),

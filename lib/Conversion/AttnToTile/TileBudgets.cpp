@@ -30,7 +30,7 @@ static constexpr int64_t kElementBytes = 2;
 static constexpr int64_t kPartBytes = 32 * 4;
 
 namespace {
-/// What the tiles of a kernel take of an SM.
+/// The resources of an SM that the tiles of a kernel take.
 struct TileDemand {
   int64_t widest = 0;    ///< Columns of the widest accumulator.
   int64_t columns = 0;   ///< Of tensor memory, of all accumulators.
@@ -66,8 +66,8 @@ static int64_t countTileBytes(HeadDims dims, int64_t rows) {
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// Returns the number of keys of a block where nobody has asked for one. It is
-/// a power of two, so that the number of a key's block is a shift.
+/// Returns the number of keys of a block if the user has not chosen it. The
+/// number is a power of two, so that the number of a key's block is a shift.
 static int64_t chooseKeys(const TargetDescription &target, int64_t headDim) {
   int64_t inTensorMemory = target.tmemColumns / kQueryTiles - headDim;
   int64_t inRegisters =

@@ -301,8 +301,8 @@ static bool isBitSelect(arith::SelectOp op, Value &word, APInt &bit) {
   return bit.isPowerOf2();
 }
 
-/// ptxas moves bits of a register to predicates, several at a time, where they
-/// are tested by `and` and `setp.ne`. LLVM would make shifts of these.
+/// ptxas moves several bits of a register to predicates at a time if each bit
+/// is tested by `and` and `setp.ne`. LLVM would turn these tests into shifts.
 static Value lowerBitSelect(LaneBuilder &b, arith::SelectOp op) {
   Value word;
   APInt bit;
@@ -453,8 +453,8 @@ bool fa4::tile::isLaneMath(Operation *op) {
 namespace {
 struct LaneMathToLLVM : public fa4::impl::LaneMathToLLVMBase<LaneMathToLLVM> {
   void runOnOperation() override {
-    // A selection by a bit is known by the operations that its condition comes
-    // from, none of which is replaced here.
+    // The lowering knows a selection by a bit from the operations that compute
+    // its condition. None of these operations is replaced here.
     WalkResult result = getOperation()->walk([](Operation *op) {
       LaneBuilder builder(op);
       if (Value lowered = lowerLaneMath(builder, op)) {

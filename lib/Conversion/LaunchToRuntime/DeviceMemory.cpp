@@ -13,22 +13,22 @@
 using namespace mlir;
 using namespace fa4;
 
-/// The buffer of which `value` is a view.
+/// Returns the buffer of which `value` is a view.
 static Value findBuffer(Value value) {
   while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
     value = view.getViewSource();
   return value;
 }
 
-/// The function that a call is of, if its body is known.
+/// Returns the function that is called, or null if its body is not known.
 static func::FuncOp findCallee(func::CallOp call) {
   auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       call, call.getCalleeAttr());
   return callee && !callee.isExternal() ? callee : func::FuncOp();
 }
 
-/// Adds the buffer behind a memref that is in the GPU's memory. `user` is what
-/// needs it there.
+/// Adds the buffer behind a memref that is in the GPU's memory. `user` is the
+/// operation that needs it there.
 LogicalResult DeviceMemory::add(Value memref, Operation *user) {
   if (!isa<MemRefType>(memref.getType()))
     return user->emitOpError(
@@ -57,8 +57,8 @@ LogicalResult DeviceMemory::add(Value memref, Operation *user) {
   return success();
 }
 
-/// Adds what is one memory with `buffer` in other functions: what callers pass
-/// as an argument, and what a callee returns.
+/// Adds the values of other functions that are the same memory as `buffer`: the
+/// arguments that callers pass, and the results that a callee returns.
 LogicalResult DeviceMemory::addOrigins(Value buffer) {
   if (auto argument = dyn_cast<BlockArgument>(buffer)) {
     auto uses =
@@ -93,8 +93,9 @@ void DeviceMemory::addReturned(func::ReturnOp op, unsigned number) {
       buffers.insert(call.getResult(number));
 }
 
-/// Memory of the GPU may be passed on, looked at as another view, returned, and
-/// freed. `hasOwner` becomes true if somebody frees it or returns it.
+/// Follows the uses of a buffer. Memory of the GPU may be passed on, looked at
+/// as another view, returned, and freed. Sets `hasOwner` if the memory is freed
+/// or returned.
 LogicalResult DeviceMemory::addUses(Value buffer, Location origin,
                                     bool &hasOwner) {
   for (OpOperand &use : buffer.getUses())

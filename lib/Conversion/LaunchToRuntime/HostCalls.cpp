@@ -31,12 +31,12 @@ static void appendIntegers(ImplicitLocOpBuilder &b, SmallVector<Value> &values,
     values.push_back(toInteger(b, index));
 }
 
-/// The bytes of an element in memory.
+/// Returns the number of bytes of an element in memory.
 static Value getElementBytes(ImplicitLocOpBuilder &b, MemRefType type) {
   return makeInteger(b, llvm::divideCeil(type.getElementTypeBitWidth(), 8));
 }
 
-/// The address of the memory that a memref is a view of.
+/// Returns the address of the memory of which a memref is a view.
 static Value getBase(ImplicitLocOpBuilder &b, Value memref) {
   return toInteger(b,
                    memref::ExtractAlignedPointerAsIndexOp::create(b, memref));
@@ -169,7 +169,7 @@ static std::string getDTypeName(Type type) {
       .Default([](Type) { return ""; });
 }
 
-/// What the library gets of a launch's arguments: "q:bf16:4,factor:f32".
+/// Describes the arguments of a launch to the library: "q:bf16:4,factor:f32".
 static std::string describeArguments(tile::LaunchOp launch, ArrayAttr names) {
   std::string text;
   for (auto [operand, name] :
@@ -230,7 +230,7 @@ LLVM::GlobalOp HostCalls::makeGlobal(EmbeddedKernel &kernel,
   return global;
 }
 
-/// The 64 bits in which a scalar is passed on.
+/// Returns the 64 bits in which a scalar is passed to the library.
 static Value widenScalar(ImplicitLocOpBuilder &b, Value scalar) {
   Type type = scalar.getType();
   if (type.isIndex())

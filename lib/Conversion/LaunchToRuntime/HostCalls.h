@@ -30,7 +30,7 @@ struct EmbeddedKernel {
 /// functions of include/fa4-runtime/Host.h.
 class HostCalls {
 public:
-  /// `getStream` returns the stream that an operation works on.
+  /// `getStream` returns the stream on which an operation works.
   HostCalls(mlir::ModuleOp module,
             std::function<mlir::Value(mlir::Operation *)> getStream)
       : module(module), getStream(std::move(getStream)) {}
@@ -39,8 +39,8 @@ public:
   void replace(mlir::memref::DeallocOp dealloc);
   void replace(mlir::memref::CopyOp copy);
   /// Emits an error if the launch passes other arguments than the kernel's
-  /// manifest has. The first launch of a kernel replaces its gpu.binary by the
-  /// struct that the library gets.
+  /// manifest has. At the first launch of a kernel, replaces its gpu.binary by
+  /// the struct that describes the kernel to the library.
   mlir::LogicalResult replace(tile::LaunchOp launch, EmbeddedKernel &kernel);
 
 private:

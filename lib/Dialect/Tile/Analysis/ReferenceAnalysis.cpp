@@ -209,9 +209,9 @@ ReferenceAnalysis::reduce(vector::MultiDimReductionOp op) const {
   return add(x, get(op.getAcc()), Value(), op.getAcc(), /*subtract=*/false);
 }
 
-/// No reference survives an MMA that sums over rows: if A is transposed, or if
-/// B has a reference, the terms of one sum are relative to different row
-/// maxima.
+/// The terms of one sum must have the same reference. If an MMA sums over rows,
+/// they are relative to different row maxima: this is so if A is transposed, or
+/// if B has a reference.
 ReferenceAnalysis::Result ReferenceAnalysis::accumulate(MmaOp op) const {
   if (get(op.getB()) || (get(op.getA()) && op.getTransposeA()))
     return std::nullopt;

@@ -176,8 +176,8 @@ static Slack slackWhere(Value condition, Value chosen, Value scores,
   auto compare = condition.getDefiningOp<arith::CmpFOp>();
   if (slack || !compare)
     return slack;
-  // y < bound, or y = -inf: then the scores are low as well, so a constant
-  // serves as reference.
+  // The constant is chosen where y < bound or y = -inf. There the scores are
+  // low as well, so a constant serves as reference.
   std::optional<double> constant = getNumber(chosen);
   std::optional<APFloat> bound = getSplat(compare.getRhs());
   arith::CmpFPredicate predicate = compare.getPredicate();

@@ -107,7 +107,7 @@ Trend Trends::ofSymbol(const IndexSymbol &symbol) {
     break;
   case Kind::Pass:
   case Kind::Induction:
-    // The number takes all its values at each work tile.
+    // The number takes all its values in each work tile, so it has no trend.
     return Trend::Unknown;
   case Kind::Opaque:
     return isa_and_nonnull<KernelOp>(symbol.getParentOfArgument())
@@ -223,8 +223,8 @@ WorkBalance fa4::tile::findWorkBalance(KernelOp kernel) {
       balance.sharedBytes = 0;
       balance.size = "";
     }
-    // An axis with differences is preferred; next, one along which more is
-    // shared.
+    // Axes along which work differs are preferred. Among equal ones, the axis
+    // along which more bytes are shared is preferred.
     bool isBetter = balance.trend != Trend::Constant
                         ? found.trend == Trend::Constant
                         : found.trend == Trend::Constant &&

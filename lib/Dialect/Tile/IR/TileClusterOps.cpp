@@ -17,7 +17,8 @@ static bool isInRole(Operation *op) {
   return bool(op->getParentOfType<RoleOp>());
 }
 
-/// In a role, the operation reads a stage and writes one of the other CTA.
+/// In a role, the operation reads a stage of this CTA, and writes a stage of
+/// the other CTA.
 void ExchangeOp::getEffects(SmallVectorImpl<MemoryEffectInstance> &effects) {
   if (!isInRole(*this))
     return;

@@ -380,7 +380,8 @@ static LogicalResult verifyScalarSources(KernelOp kernel) {
       writers.try_emplace(turn.getTurns(), op);
   });
   for (Operation *load : loads) {
-    // Another argument, or none, is the matter of the operation's verifier.
+    // A source that is no argument of the kernel is an error of the operation's
+    // own verifier.
     auto source = dyn_cast<BlockArgument>(load->getOperand(0));
     if (!source || source.getOwner()->getParentOp() != kernel)
       continue;

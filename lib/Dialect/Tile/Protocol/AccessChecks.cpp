@@ -77,8 +77,8 @@ void AccessChecks::access(Machine &machine, unsigned role,
       record.time = time;
       if (inTensorMemory)
         machine.lanes[role][record.agent] = time;
-      // One thread makes its accesses to shared memory in order, so that each
-      // one covers those before.
+      // One thread makes its accesses to shared memory in order, so each access
+      // comes after all earlier ones.
       if (!inTensorMemory && model.roles[role].oneThread)
         clock[record.agent] = machine.lanes[role][record.agent] = time;
     });

@@ -71,7 +71,7 @@ int64_t PassCounts::countPasses(const Machine &machine) const {
     }
     if (loop.parents.size() != 1 || cursor.isLeft(loop.parents[0]))
       continue;
-    // The same question comes in later passes of the surrounding loop.
+    // The loop runs again in each later pass of the loop around it.
     unsigned outer = loop.parents[0];
     for (int64_t pass = std::max<int64_t>(cursor.passes(outer), 0);
          pass < passes[outer]; ++pass)

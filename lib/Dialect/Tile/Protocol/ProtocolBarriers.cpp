@@ -37,7 +37,8 @@ public:
 private:
   struct Count {
     int64_t number = 0;
-    /// A text for the diagnostic: which arrivals or bytes add up to the number.
+    /// A text for the diagnostic: the arrivals or bytes whose sum is the
+    /// number.
     std::string why;
   };
   Finding checkFull(unsigned channel);

@@ -257,7 +257,8 @@ bool PeerBuilder::isOwn(const Step &step) const {
 /// `variables` gets a second one, which names the stage in the peer.
 std::vector<Step> PeerBuilder::forBoth(const std::vector<Step> &steps,
                                        unsigned variables) const {
-  // Variable 0 is in no stage, in either CTA.
+  // Variable 0 stands for a value that is in no stage, so it is the same in
+  // both CTAs.
   auto inPeer = [&](int variable) {
     return variable > 0 ? variable + int(variables) : variable;
   };
@@ -290,7 +291,7 @@ std::vector<Step> PeerBuilder::forBoth(const std::vector<Step> &steps,
         peer.writes += channels;
       for (unsigned &channel : peer.readsLast)
         channel += channels;
-      // B, the last operand, is in both CTAs.
+      // The MMA of a pair reads B, its last operand, in both CTAs.
       if (step.agent == Agent::Mma) {
         own.reads.push_back(inPeer(step.reads.back()));
         peer.reads.push_back(step.reads.back());

@@ -186,13 +186,15 @@ fa4::tile::findColumnGroup(Value value, int64_t begin, int64_t end,
 /// the model (gradients, whose lanes are few), and with one pair twice as long;
 /// each pass also moves all pairs.
 static constexpr int64_t kPasses = 4;
-/// From so many instructions for a pair on, LLVM's time counts for more: there
-/// are twice as many passes, each with half of the code.
+/// From this many instructions for a pair on, the time that LLVM takes counts
+/// for more: the loop has twice as many passes, each with half of the code.
 static constexpr int64_t kLongGroup = 384;
-/// Results of more operations are not worth the registers.
+/// The most results of a loop. More results would take more registers than the
+/// shorter code is worth.
 static constexpr size_t kMaxOutputs = 4;
-/// Conditions whose limits are computed in front of the loop. Those of more are
-/// computed in each pass, by an addition or two, and take no registers.
+/// The most conditions whose limits are computed in front of the loop. If there
+/// are more, each pass computes the limits by an addition or two, so that they
+/// take no registers.
 static constexpr size_t kMaxLimits = 8;
 
 namespace {
@@ -401,7 +403,7 @@ void LoopBuilder::buildBody(OpBuilder &b, Value column, ValueRange carried) {
     ValueRange values = carried.take_front(count);
     carried = carried.drop_front(count);
     llvm::append_range(next, values.drop_front(taken));
-    // Without an output, what is at the end does not matter.
+    // If the track has no output, nobody uses the values at the end.
     if (track.output)
       appendValues(track.output, begin, begin + step, b, next);
     else

@@ -17,8 +17,8 @@ using namespace mlir;
 using namespace fa4;
 using namespace fa4::tile;
 
-/// Forms with more terms, or with larger coefficients, are given up: so many
-/// terms are no index of a mask, and a chain of doublings would overflow.
+/// The most terms, and the largest coefficient, of a form. Indices of masks
+/// have fewer, and a chain of doublings would overflow.
 static constexpr unsigned kMaxTerms = 8;
 static constexpr int64_t kMaxCoefficient = 8;
 /// The largest constant. A term that may be larger is clamped to it: even if
@@ -168,7 +168,8 @@ AffineColumn ColumnMask::solveForColumn(arith::CmpIOp op, bool &upper) {
   return limit;
 }
 
-/// Whether a term may be beyond what limits are computed with.
+/// Returns true if a term may be larger than kMaxTerm, up to which limits are
+/// computed.
 bool ColumnMask::isUnbounded(Value term) {
   ConstantIntRanges range = ranges.get(term);
   return range.smin().slt(-kMaxTerm) || range.smax().sgt(kMaxTerm);

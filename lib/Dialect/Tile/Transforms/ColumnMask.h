@@ -54,7 +54,7 @@ public:
   ColumnMask(const mlir::IRMapping &scalars, const ValueLayout &layout)
       : scalars(scalars), layout(layout) {}
 
-  /// Whether `mask` is a vector of i1 that can be had as words.
+  /// Whether `mask` is a vector of i1 whose bits can be computed as words.
   bool isColumnMask(mlir::Value mask);
 
   /// Returns the bit of `column` as an i1. A word is built when its first bit
@@ -68,7 +68,7 @@ public:
   /// Returns the word of columns `32 word` to `32 word + 31`.
   mlir::Value getWord(mlir::Value mask, int64_t word, mlir::OpBuilder &b);
 
-  /// Whether such a condition is one comparison.
+  /// Whether a condition that can be computed as words is one comparison.
   static bool isComparison(mlir::Value mask) {
     return bool(mask.getDefiningOp<mlir::arith::CmpIOp>());
   }
@@ -76,8 +76,8 @@ public:
   /// Returns what such a comparison compares the column with, an i32.
   mlir::Value getLimit(mlir::Value comparison, mlir::OpBuilder &b);
 
-  /// Compares `column`, an i32 of which only the value at run time is known,
-  /// with the limit, which is computed here if it is null.
+  /// Compares `column` with the limit of `comparison`. `column` is an i32 that
+  /// is known only at run time. The limit is computed here if it is null.
   mlir::Value compare(mlir::Value comparison, mlir::Value limit,
                       mlir::Value column, mlir::OpBuilder &b);
 
@@ -105,8 +105,9 @@ public:
   /// if there is none.
   mlir::Value getBase(mlir::Value value, mlir::OpBuilder &b);
 
-  /// Returns column `first + offset`, of which `first`, an index, is known at
-  /// run time. `base` is what getBase has given.
+  /// Returns the column of such a vector whose number is `first + offset`.
+  /// `first` is an index that is known at run time. `base` is the result of
+  /// getBase.
   mlir::Value getSumAt(mlir::Value value, mlir::Value base, mlir::Value first,
                        int64_t offset, mlir::OpBuilder &b);
 

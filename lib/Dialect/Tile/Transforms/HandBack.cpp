@@ -48,8 +48,8 @@ namespace {
 struct Need {
   ChannelOp channel;
   bool isRelease;
-  /// The role may be so many commits of the host ahead of this need when it
-  /// waits for the host.
+  /// The number of commits of the host that the role may be ahead of this need
+  /// when it waits for the host.
   int64_t lag;
 };
 

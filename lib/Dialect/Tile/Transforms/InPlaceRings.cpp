@@ -358,10 +358,11 @@ namespace {
 /// How a guest can lie beside the parts of a place.
 struct Beside {
   int64_t at;
-  /// In front of each of these, the role waits until lanes have read the host.
+  /// In front of each of these operations, the role waits until lanes have read
+  /// the host.
   SmallVector<Operation *> waits;
-  /// In front of each of these, the role acquires the guest. There are as many
-  /// as the guest has acquires now.
+  /// In front of each of these operations, the role acquires the guest. There
+  /// are as many as the guest has acquires now.
   SmallVector<Operation *> acquires;
 };
 } // namespace

@@ -22,7 +22,7 @@ public:
   LaneReads(RoleOp role, LaneValues &values,
             const llvm::DenseMap<mlir::Value, unsigned> &bufferOf);
 
-  /// Takes up a value that the new code has waited for.
+  /// Takes note of a value for which the new code has waited.
   void add(WaitOp wait, mlir::OpBuilder &b);
   /// Returns true if the value is that of a wait and has not been read yet.
   bool isUnread(mlir::Value value) const;

@@ -172,7 +172,8 @@ LogicalResult Distributor::checkInitialValues() {
 Value Distributor::isPastInitial(WaitOp wait, OpBuilder &b) {
   if (!mayBeInitial(wait))
     return {};
-  // The first wait runs for the first time in the first pass of all loops.
+  // The first wait runs for the first time in the first pass of all loops
+  // around it.
   Location loc = wait.getLoc();
   Value past;
   for (auto loop = wait->getParentOfType<scf::ForOp>(); loop;

@@ -236,7 +236,7 @@ struct TileSplitLoop
             phases &&
             !differsInCluster(getOperation(), branch.getCondition())) {
           for (scf::ForOp piece : split(loop, branch.getCondition(), *phases)) {
-            // Nothing else used what only the conditions needed.
+            // Erases operations whose results only the conditions needed.
             eraseDead(*piece.getBody());
             sinkReleases(*piece.getBody());
             worklist.push_back(piece);

@@ -62,7 +62,7 @@ LoadOp getLoad(CommitOp commit);
 /// Returns the channels whose stages MMAs or TMA stores read.
 llvm::DenseSet<mlir::Value> findAsyncReads(KernelOp kernel);
 
-/// What an arrival at a barrier follows.
+/// The accesses that an arrival at a barrier follows.
 enum class ArrivalCause {
   /// Accesses of the role's threads, each of which arrives.
   Threads,

@@ -189,12 +189,13 @@ ExpBounds computeExpBounds(const TargetDescription &target, const RowWork &work,
 /// has nothing else to do and the consumer works on the other fragments.
 unsigned emulatablePairs(const RowWork &work);
 
-/// Chooses the least number of emulated pairs with which an iteration takes the
-/// fewest cycles (ExpBounds::contended), up to kRatePrecision. If `pairs` is
-/// given, it is taken instead. The pairs are spread evenly over those that may
-/// be emulated. The number is 0 if the MMAs alone take the longest, up to the
-/// same precision. Fails if the columns are not whole fragments, if there are
-/// no rows or tiles, or if `pairs` is more than may be emulated.
+/// Chooses the least number of emulated pairs with which an iteration takes
+/// about as few cycles (ExpBounds::contended) as with the best number: longer
+/// by the fraction kRatePrecision at most. If `pairs` is given, it is taken
+/// instead. The pairs are spread evenly over those that may be emulated. The
+/// number is 0 if the MMAs alone take the longest, up to the same precision.
+/// Fails if the columns are not whole fragments, if there are no rows or tiles,
+/// or if `pairs` is more than may be emulated.
 llvm::Expected<ExpSplit>
 computeExpSplit(const TargetDescription &target, const RowWork &work,
                 std::optional<unsigned> pairs = std::nullopt);

@@ -57,7 +57,7 @@ struct IndexSymbol {
     Branch,
     /// The size `name` of tensors.
     Size,
-    /// A number that is too large for a coefficient (operand 0).
+    /// A number (operand 0) that is too large for a coefficient.
     Number,
     /// An element of a tensor. Operand 0 is the tensor, the others are indices.
     Scalar,

@@ -70,8 +70,8 @@ struct WarpResource : public mlir::SideEffects::Resource::Base<WarpResource> {
   llvm::StringRef getName() final { return "warp"; }
 };
 
-/// Elements of a tile. Any chip has room for far fewer; sums of the bytes of
-/// tiles of this size do not overflow.
+/// The most elements that a tile may have. Any chip has room for far fewer;
+/// sums of the bytes of tiles of this size do not overflow.
 inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
 
 /// Whether the tile has at most kMaxTileElements.
@@ -107,7 +107,8 @@ enum class OutputKind {
   Partial,    // "partial": some elements are written, others are not.
 };
 
-/// The kind of this name, if there is one.
+/// Returns the kind of output that has this name in `tile.output`, if there is
+/// one.
 std::optional<OutputKind> symbolizeOutputKind(llvm::StringRef name);
 
 /// The number that the name of a size (in `tile.dims` or a grid) is, if the
@@ -146,7 +147,7 @@ std::optional<unsigned> getClusterNumberAxis(mlir::Value value, int64_t size);
 /// vector of row values lies as the rows of a matrix do that has one each.
 const ValueLayout &getMatrixLayout(KernelOp kernel, mlir::VectorType matrix);
 
-/// The same for the tile of a channel.
+/// Returns the layout of the tile of `channel`, as the function above does.
 const ValueLayout &getMatrixLayout(ChannelOp channel);
 
 } // namespace fa4::tile

@@ -107,7 +107,7 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     UnitAttr:$exchange,
     OptionalAttr<Tile_PlaceAttr>:$place);
   let results = (outs Tile_ChannelType:$channel);
-  // A channel of one stage that has no place yet.
+  // Builds a channel of one stage that has no place yet.
   let builders = [OpBuilder<(ins "::mlir::Type":$value, "::llvm::StringRef":$label,
                              "MemorySpace":$space, CArg<"::mlir::IntegerAttr", "{}">:$initial)>];
   let assemblyFormat = [{

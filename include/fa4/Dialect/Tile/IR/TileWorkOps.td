@@ -123,7 +123,7 @@ def Tile_WorkOp : Tile_Op<"work", [
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
-  // The body has `coordinates` many arguments and no operations yet.
+  // Builds a body with `coordinates` arguments and no operations.
   let builders = [OpBuilder<(ins "unsigned":$coordinates)>];
   let extraClassDeclaration = [{
     ::mlir::Block::BlockArgListType getCoordinates() { return getBody().getArguments(); }

@@ -135,9 +135,10 @@ struct ProtocolChannel {
   unsigned rank = 0;
   int64_t stages = 1;
   int64_t initial = 0;
-  /// So many values at the beginning are undefined and must not be accumulated
-  /// to: the channel's `initial` values, and values that it hands on from a
-  /// channel in the same place whose own initial values they are.
+  /// The number of values at the beginning that are undefined and must not be
+  /// accumulated to. These are the channel's `initial` values, and the values
+  /// that the channel hands on from another channel in the same place, if they
+  /// are that channel's `initial` values.
   int64_t undefined = 0;
   bool inTensorMemory = false;
   /// True if lanes commit, or release, by arrivals that order only accesses to
@@ -220,7 +221,8 @@ struct Step {
   /// again.
   enum Strength { Full, Weak, Dropped } strength = Full;
 
-  /// For Wait, in mutants only: so many further values must be there.
+  /// For Wait, in mutants only: the number of further values that must be
+  /// there.
   int64_t ahead = 0;
 
   /// In mutants of a cluster only: the CTA in which a step on a channel has no
@@ -261,7 +263,8 @@ struct ProtocolModel {
   std::vector<ProtocolChannel> channels;
   std::vector<ProtocolLoop> loops;
   std::vector<ProtocolCondition> conditions;
-  /// For each unknown: so many loops around its uses decide it by their passes.
+  /// For each unknown: the number of loops around its uses whose passes decide
+  /// it.
   llvm::SmallVector<unsigned> depths;
 
   /// Maps an unknown to a form: the unknown equals the form where that is

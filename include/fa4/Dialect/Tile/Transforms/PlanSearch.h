@@ -25,8 +25,8 @@ namespace fa4::tile {
 /// A plan that has been tried on a copy of a kernel.
 struct TriedPlan {
   PlanAttr plan;
-  /// What is wrong with it: "needs 640 columns of tensor memory, of which
-  /// 'sm_100a' has 512". Empty if nothing is.
+  /// The reason why the plan fails, such as "needs 640 columns of tensor
+  /// memory, of which 'sm_100a' has 512". Empty if the plan is good.
   std::string obstacle;
 };
 
