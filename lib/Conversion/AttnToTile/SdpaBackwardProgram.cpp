@@ -51,9 +51,11 @@ private:
 /// probabilities by a factor of two or more, in f32 up to infinity.
 static constexpr double kLargestLse = 0x1p24;
 
-/// Whether an LSE (in units of log2) is so large that probabilities cannot be
-/// computed from it: a row that a score_mod masks whole, by -1e10 for example.
-/// Its gradient is 0, as if it saw no key; it must not spoil those of all keys.
+/// Builds the condition that an LSE (in units of log2) is so large that
+/// probabilities cannot be computed from it. A score_mod that masks a whole
+/// row, by -1e10 for example, makes such an LSE. The row's gradient is then 0,
+/// as if the row saw no key; otherwise it would spoil the gradients of all
+/// keys.
 Value RowProgram::isBeyondLse(Value shift) {
   VectorType rowType = f32Type({rows});
   Value magnitude = math::AbsFOp::create(b, shift);

@@ -44,9 +44,10 @@ void LaneReads::read(WaitOp wait, OpBuilder &b) {
 /// A condition, and whether it must be true or false.
 using Side = std::pair<Value, bool>;
 
-/// Returns what must hold for the operations of `block`, and of the regions in
-/// it, to need the used value: the branches that the use is in are taken, and a
-/// selection takes the value. Empty if the value is needed always.
+/// Returns the conditions under which the operations of `block`, and of the
+/// regions in it, need the used value: each branch around the use is taken, and
+/// a selection that uses the value selects it. Empty if the value is needed
+/// always.
 static SmallVector<Side> getSides(OpOperand &use, Block *block) {
   SmallVector<Side> sides;
   Operation *op = use.getOwner();

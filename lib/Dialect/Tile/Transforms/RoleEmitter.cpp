@@ -191,8 +191,8 @@ scf::ForOp RoleEmitter::copyHead(scf::ForOp loop, ArrayRef<unsigned> kept) {
     return own;
   };
   SmallVector<Value> inits = valuesOf(loop.getInitArgs());
-  // The stage of an accumulator that is handed over behind loops is acquired in
-  // front of the first loop that works on it.
+  // If an accumulator is handed over behind several loops, its stage is
+  // acquired in front of the first loop that works on the accumulator.
   acquireBegun(loop);
   // Arguments of the kernel are in no map: roles use them as they are.
   Value lower = map.lookupOrDefault(loop.getLowerBound()),

@@ -58,8 +58,9 @@ struct ChannelRanks {
 /// channel on which findChannelRanks would emit an error.
 bool hasRelaxedCommits(const ChannelUses &uses);
 
-/// Returns where arrivals go to. Emits an error on a channel that roles of the
-/// leader and roles of all CTAs commit, or wait for if all CTAs commit it.
+/// Returns where arrivals go to. Emits an error if both roles of the leader and
+/// roles of all CTAs commit the channel. Emits an error, too, if all CTAs
+/// commit the channel and roles of both kinds wait for it.
 mlir::FailureOr<ChannelRanks> findChannelRanks(const ChannelUses &uses);
 
 } // namespace fa4::tile

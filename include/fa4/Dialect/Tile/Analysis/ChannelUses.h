@@ -94,8 +94,9 @@ int64_t getPlaceInBuffer(ChannelOp channel);
 /// Maps each channel to the index of its buffer in `collectBuffers`.
 llvm::DenseMap<mlir::Value, unsigned> numberBuffers(KernelOp kernel);
 
-/// Returns the buffers that a later channel uses again: the channel names a
-/// channel of such a buffer in `after`. `numbers` maps channels to buffers.
+/// Returns the buffers whose memory another channel takes over: that channel
+/// names a channel of the buffer in `after`. `numbers` maps channels to
+/// buffers.
 llvm::DenseSet<unsigned>
 findBuffersUsedAgain(KernelOp kernel,
                      const llvm::DenseMap<mlir::Value, unsigned> &numbers);
