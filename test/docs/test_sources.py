@@ -122,6 +122,43 @@ def test_classes_are_short_enough():
     assert not long, "split these by meaning: " + ", ".join(long)
 
 
+def code_of_passes():
+    """path -> code without comments, of each file of the passes on tile programs."""
+    folder = ROOT / "lib" / "Dialect" / "Tile" / "Transforms"
+    return {path: re.sub(r"//.*", "", path.read_text()) for path in sorted(folder.rglob("*")) if path.suffix in (".cpp", ".h")}
+
+
+# The file that tries plans: it runs passes on copies of a kernel. A pass must decide by an analysis.
+DRIVER = "PlanSearch.cpp"
+
+
+def test_passes_clone_no_kernel():
+    """Only the search for a plan clones kernels: a pass that writes a copy to see what comes of it asks no analysis."""
+    cloning = re.compile(r"\bOwningOpRef<|(?:\.|->)clone\(\)")
+    files = {path.name for path, code in code_of_passes().items() if cloning.search(code)}
+    assert files == {DRIVER}, f"clones of kernels in {sorted(files)}; only {DRIVER} may have them"
+
+
+def test_passes_do_not_call_each_other():
+    """A function on kernels that a pass's file defines is the pass's entry: only the file and the search for a plan may
+    call it. Others run the pass, or share an analysis with it."""
+    codes = code_of_passes()
+    entries = {
+        entry: path
+        for path, code in codes.items()
+        if "#define GEN_PASS_DEF_" in code
+        for entry in re.findall(r"^\S.*\bfa4::tile::(\w+)\(\s*KernelOp\b", code, re.MULTILINE)
+    }
+    assert {"assignWork", "specializeWarps", "splitValues", "pipelineLoops", "orderRoles"} <= set(entries), "entries are not found"
+    calls = [
+        f"{path.name} calls {entry} of {owner.name}"
+        for entry, owner in entries.items()
+        for path, code in codes.items()
+        if path != owner and path.name != DRIVER and path.suffix == ".cpp" and re.search(rf"\b{entry}\(", code)
+    ]
+    assert not calls, "a pass runs another one: " + ", ".join(calls)
+
+
 def test_files_have_the_licence_header():
     """Each source file must name the licence within its first 20 lines."""
     bare = [

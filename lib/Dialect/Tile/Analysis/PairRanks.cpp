@@ -35,7 +35,7 @@ public:
       check(op);
       return obstacle ? WalkResult::interrupt() : WalkResult::advance();
     });
-    for (AwaitTurnOp turn : plan.turns)
+    for (PairTurn &turn : plan.turns)
       if (!obstacle)
         checkTurn(turn);
     if (!obstacle && !hasMma(kernel))
@@ -62,7 +62,7 @@ private:
   void checkOperandA(PairSum &sum);
   void checkUsers(PairSum &sum);
   void checkStore(Operation *op, Value dest, OperandRange indices);
-  void checkTurn(AwaitTurnOp turn);
+  void checkTurn(PairTurn &turn);
   std::optional<unsigned> findBlockIndex(LoadOp load, int64_t dim);
   bool isBehindTensor(Value dest, OperandRange indices);
   std::optional<int64_t> factorOfCoordinate(Value index);
@@ -84,7 +84,7 @@ void PairFinder::check(Operation *op) {
   if (isa<AtMostOp, AtLeastOp>(op))
     return checkBound(op);
   if (auto turn = dyn_cast<AwaitTurnOp>(op))
-    plan.turns.push_back(turn);
+    plan.turns.push_back({turn, /*rows=*/0});
   if (auto store = dyn_cast<StoreOp>(op))
     return checkStore(op, store.getDest(), store.getIndices());
   if (auto add = dyn_cast<ReduceAddOp>(op); add && !summing.contains(add))
@@ -303,10 +303,10 @@ void PairFinder::checkStore(Operation *op, Value dest, OperandRange indices) {
                "pair has no work tile, because their number is odd");
 }
 
-/// Checks turns. The CTAs of a pair add different halves of the rows, so they
-/// need no order between them: pairs take turns, and each CTA counts at a place
-/// of its own.
-void PairFinder::checkTurn(AwaitTurnOp turn) {
+/// Checks turns, and counts the rows that each CTA of a pair adds in them. A
+/// sum over the axis gives each CTA half of the rows.
+void PairFinder::checkTurn(PairTurn &pairTurn) {
+  AwaitTurnOp turn = pairTurn.op;
   if (turn.getAxis() != axis)
     return reject(turn, formatv("orders work tiles along axis {0} of the grid, "
                                 "but those of a pair are neighbours along axis "
@@ -322,8 +322,13 @@ void PairFinder::checkTurn(AwaitTurnOp turn) {
   auto differs = [&](Value value) { return ranks.differs(value); };
   if (llvm::any_of(turn.getIndices(), differs) || differs(turn.getFirst()) ||
       differs(turn.getLast()))
-    reject(turn, "takes turns at a place, or with work tiles, that may differ "
-                 "between the CTAs of a pair");
+    return reject(turn, "takes turns at a place, or with work tiles, that may "
+                        "differ between the CTAs of a pair");
+  for (Operation *add : additions) {
+    int64_t rows = cast<VectorType>(cast<ReduceAddOp>(add).getTile().getType())
+                       .getDimSize(0);
+    pairTurn.rows = std::max(pairTurn.rows, rows / kPairSize);
+  }
 }
 
 bool fa4::tile::hasMma(KernelOp kernel) {

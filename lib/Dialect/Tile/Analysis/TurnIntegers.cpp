@@ -96,7 +96,6 @@ void TurnIntegers::compareProduct(const IndexForm &factor,
   }
 }
 
-/// Returns the number divided by a constant, rounded down.
 IndexForm TurnIntegers::divide(const IndexForm &number,
                                const DynamicAPInt &divisor) {
   // Terms that the divisor divides leave the quotient exactly, as the number of
@@ -186,6 +185,22 @@ KnownForm TurnIntegers::getSelect(const IndexSymbol &select,
   return number;
 }
 
+/// Returns the bound that both CTAs of a planned pair will have: the wider one
+/// of the bounds of their work tiles.
+KnownForm TurnIntegers::getBoundOfPair(Operation *bound,
+                                       const VisitSymbols &visit) {
+  VisitSymbols first, second;
+  first.coordinates = visit.coordinates;
+  IndexForm &coordinate = first.coordinates[pair->axis];
+  coordinate = divide(coordinate, DynamicAPInt(kPairSize)) * kPairSize;
+  second.coordinates = first.coordinates;
+  second.coordinates[pair->axis] += 1;
+  KnownForm a = get(bound->getOperand(0), first),
+            b = get(bound->getOperand(0), second);
+  Kind kind = isa<AtMostOp>(bound) ? Kind::Min : Kind::Max;
+  return a && b ? KnownForm(getMinOrMax(kind, *a, *b)) : std::nullopt;
+}
+
 KnownForm TurnIntegers::compute(const IndexSymbol &symbol,
                                 VisitSymbols &visit) {
   switch (symbol.kind) {
@@ -214,6 +229,9 @@ KnownForm TurnIntegers::compute(const IndexSymbol &symbol,
   }
   case Kind::Scalar:
   case Kind::Opaque: {
+    Operation *bound = symbol.value ? symbol.value.getDefiningOp() : nullptr;
+    if (pair && isa_and_nonnull<AtMostOp, AtLeastOp>(bound))
+      return getBoundOfPair(bound, visit);
     // An element of a tensor, or an argument of the kernel.
     if (symbol.value &&
         !isa_and_nonnull<KernelOp>(symbol.getParentOfArgument()))

@@ -20,12 +20,21 @@
 
 #include "fa4/Dialect/Tile/Analysis/IndexForms.h"
 #include "fa4/Dialect/Tile/Analysis/IntegerCases.h"
+#include "fa4/Dialect/Tile/Analysis/RankDependence.h"
 #include <set>
 
 namespace fa4::tile {
 
 /// Nothing if a number is no linear arithmetic on coordinates and sizes.
 using KnownForm = std::optional<IndexForm>;
+
+/// The facts about a planned pair of CTAs on which the turns of one
+/// tile.await_turn depend. The kernel is still the program of a single CTA.
+struct PlannedPair {
+  unsigned axis;
+  /// The distance between the places of the two CTAs.
+  int64_t rows;
+};
 
 /// The symbols of one work tile in one pass of the loop.
 struct VisitSymbols {
@@ -35,8 +44,9 @@ struct VisitSymbols {
 
 class TurnIntegers : public IntegerCases {
 public:
-  TurnIntegers(KernelOp kernel, IndexForms &forms)
-      : forms(&forms), clusterSize(kernel.getClusterSize()) {}
+  TurnIntegers(KernelOp kernel, IndexForms &forms,
+               std::optional<PlannedPair> pair)
+      : forms(&forms), clusterSize(kernel.getClusterSize()), pair(pair) {}
 
   /// Returns the form in this visit.
   KnownForm get(const IndexForm &form, VisitSymbols &visit);
@@ -65,6 +75,9 @@ public:
   /// Returns true if no arithmetic of the visits so far wraps around.
   bool isExact() const;
 
+  /// Returns the number divided by a constant, rounded down.
+  IndexForm divide(const IndexForm &number, const llvm::DynamicAPInt &divisor);
+
   using IntegerCases::require;
   bool areImpossible(Conditions a, const Conditions &b) const {
     llvm::append_range(a, b);
@@ -79,7 +92,7 @@ private:
   IndexForm getMinOrMax(Kind kind, const IndexForm &a, const IndexForm &b);
   KnownForm getSelect(const IndexSymbol &select, VisitSymbols &visit);
   KnownForm getQuotient(const IndexSymbol &symbol, VisitSymbols &visit);
-  IndexForm divide(const IndexForm &number, const llvm::DynamicAPInt &divisor);
+  KnownForm getBoundOfPair(mlir::Operation *bound, const VisitSymbols &visit);
   /// Returns true the first time that it is asked about the symbol.
   bool isNew(const IndexForm &symbol) {
     return described.insert(*symbol.getSymbol()).second;
@@ -88,6 +101,7 @@ private:
 
   IndexForms *forms;
   int64_t clusterSize;
+  std::optional<PlannedPair> pair;
   llvm::DenseSet<unsigned> described;
   /// For each positive factor, the numbers that it is multiplied by.
   std::map<IndexForm, std::set<IndexForm>> products;

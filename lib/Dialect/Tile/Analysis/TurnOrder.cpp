@@ -18,9 +18,10 @@ namespace {
 
 class TurnProof {
 public:
-  TurnProof(KernelOp kernel, AwaitTurnOp op, IndexForms &forms)
-      : kernel(kernel), op(op), integers(kernel, forms),
-        visits(kernel, op, forms, integers), sums(kernel, op, integers) {}
+  TurnProof(KernelOp kernel, AwaitTurnOp op, IndexForms &forms,
+            std::optional<PlannedPair> pair = std::nullopt)
+      : kernel(kernel), op(op), integers(kernel, forms, pair),
+        visits(kernel, op, forms, integers, pair), sums(kernel, op, integers) {}
 
   LogicalResult run();
   /// Returns true if every turn, and every part of a turn, is counted at a
@@ -267,8 +268,8 @@ LogicalResult TurnProof::run() {
 bool TurnProof::hasRoom() {
   if (!visits.findLoop().empty())
     return false;
-  for (int64_t rank = 0; rank < kernel.getClusterSize(); ++rank)
-    for (int64_t otherRank = 0; otherRank < kernel.getClusterSize();
+  for (int64_t rank = 0; rank < visits.getClusterSize(); ++rank)
+    for (int64_t otherRank = 0; otherRank < visits.getClusterSize();
          ++otherRank) {
       visits.begin();
       std::optional<Visit> visit = visits.make(rank);
@@ -289,6 +290,14 @@ bool fa4::tile::haveRoomForTurns(KernelOp kernel) {
                                                   : WalkResult::interrupt();
   });
   return !result.wasInterrupted();
+}
+
+bool fa4::tile::haveRoomForTurns(KernelOp kernel, const PairPlan &plan) {
+  IndexForms forms;
+  return llvm::all_of(plan.turns, [&](const PairTurn &turn) {
+    PlannedPair pair{plan.axis, turn.rows};
+    return TurnProof(kernel, turn.op, forms, pair).hasRoom();
+  });
 }
 
 LogicalResult fa4::tile::verifyTurns(KernelOp kernel) {

@@ -24,6 +24,13 @@ Conditions fa4::tile::isSamePlace(const Visit &a, const Visit &b) {
   return same;
 }
 
+TurnVisits::TurnVisits(KernelOp kernel, AwaitTurnOp op, IndexForms &forms,
+                       TurnIntegers &integers, std::optional<PlannedPair> pair)
+    : kernel(kernel), op(op), forms(forms), integers(integers), pair(pair),
+      cluster(pair
+                  ? ClusterAttr::get(kernel.getContext(), kPairSize, pair->axis)
+                  : kernel.getClusterAttr()) {}
+
 //===----------------------------------------------------------------------===//
 // The loop
 //===----------------------------------------------------------------------===//
@@ -99,7 +106,7 @@ void TurnVisits::findElementCounts() {
 }
 
 void TurnVisits::begin() {
-  integers = TurnIntegers(kernel, forms);
+  integers = TurnIntegers(kernel, forms, pair);
   for (const IndexForm &count : elementCounts)
     integers.assumeExact(count);
 }
@@ -156,7 +163,6 @@ void TurnVisits::compareQuotient(Visit &visit, const IndexForm &bound) {
 
 IndexForm TurnVisits::coordinateOf(unsigned axis, const IndexForm &number,
                                    int64_t rank) {
-  ClusterAttr cluster = kernel.getClusterAttr();
   return cluster && cluster.getAxis() == axis
              ? number * cluster.getSize() + rank
              : number;
@@ -168,10 +174,11 @@ IndexForm TurnVisits::coordinateOf(unsigned axis, const IndexForm &number,
 SmallVector<IndexForm> TurnVisits::makeCoordinates(int64_t rank) {
   SmallVector<IndexForm> coordinates;
   for (unsigned axis = 0; axis < kernel.getGrid().size(); ++axis) {
-    ExtentAttr extent = kernel.getNumberedExtent(axis);
+    auto extent = cast<ExtentAttr>(kernel.getGrid()[axis]);
     IndexForm number = integers.makeBetween(0, kMaxSize);
-    integers.require(isMore(integers.sizeNamed(extent.getSize()),
-                            number * extent.getTile()));
+    integers.require(
+        isMore(integers.sizeNamed(extent.getSize()),
+               coordinateOf(axis, number, /*rank=*/0) * extent.getTile()));
     coordinates.push_back(coordinateOf(axis, number, rank));
   }
   return coordinates;
@@ -233,6 +240,29 @@ bool TurnVisits::enterLoop(Visit &visit, bool isInLoop, KnownForm rest) {
   return true;
 }
 
+/// Makes the turn of a work tile the turn of its pair. The visit then has the
+/// numbers that it has in the pair program (PairProgram.cpp), which differs
+/// from the program of a work tile in three things that visits are made of:
+///
+/// - Coordinates along the axis are those of pair n, `2 n + rank`; coordinateOf
+///   makes them.
+/// - A bound is the wider one of both work tiles, which
+///   TurnIntegers::getBoundOfPair returns.
+/// - Turns are numbered by pairs, and the last index of the place is `rank *
+///   rows` larger; this function does both, as PairWriter::writeTurn does.
+///
+/// All other values of a visit are computed by the same operations in both
+/// programs.
+void TurnVisits::takeTurnOfPair(Visit &visit) {
+  const llvm::DynamicAPInt size(kPairSize);
+  const IndexForm &coordinate = visit.coordinates[pair->axis];
+  visit.number = integers.divide(coordinate, size);
+  visit.first = integers.divide(visit.first, size);
+  visit.last = integers.divide(visit.last, size);
+  IndexForm rank = coordinate - visit.number * kPairSize;
+  visit.place.back() += rank * pair->rows;
+}
+
 std::optional<Visit> TurnVisits::make(SmallVector<IndexForm> coordinates,
                                       bool isInLoop, KnownForm rest) {
   Visit visit;
@@ -254,5 +284,7 @@ std::optional<Visit> TurnVisits::make(SmallVector<IndexForm> coordinates,
   visit.number = *number;
   visit.first = *first;
   visit.last = *last;
+  if (pair)
+    takeTurnOfPair(visit);
   return visit;
 }

@@ -32,9 +32,10 @@ struct Visit : VisitSymbols {
 /// Makes the visits of one tile.await_turn.
 class TurnVisits {
 public:
+  /// Makes the visits of the kernel or, if there is a `pair`, the visits of the
+  /// program that tile-pair-ctas will make of the kernel.
   TurnVisits(KernelOp kernel, AwaitTurnOp op, IndexForms &forms,
-             TurnIntegers &integers)
-      : kernel(kernel), op(op), forms(forms), integers(integers) {}
+             TurnIntegers &integers, std::optional<PlannedPair> pair);
 
   /// Finds the loop around the operation. Returns a sentence on what is not
   /// supported, or an empty one.
@@ -59,11 +60,14 @@ public:
   /// axis, `number` counts clusters.
   IndexForm coordinateOf(unsigned axis, const IndexForm &number, int64_t rank);
 
+  int64_t getClusterSize() { return cluster ? cluster.getSize() : 1; }
+
   /// Returns the first operation that was not understood.
   mlir::Operation *getNotUnderstood() { return notUnderstood; }
 
 private:
   llvm::SmallVector<IndexForm> makeCoordinates(int64_t rank);
+  void takeTurnOfPair(Visit &visit);
   bool enterLoop(Visit &visit, bool isInLoop, KnownForm rest);
   void addDivisor(const IndexForm &divisor);
   void compareQuotient(Visit &visit, const IndexForm &bound);
@@ -76,6 +80,9 @@ private:
   AwaitTurnOp op;
   IndexForms &forms;
   TurnIntegers &integers;
+  std::optional<PlannedPair> pair;
+  /// The clusters that come to the places; null if CTAs come alone.
+  ClusterAttr cluster;
   mlir::scf::ForOp loop;
   /// The operation that splits the induction variable, or null.
   mlir::Operation *split = nullptr;

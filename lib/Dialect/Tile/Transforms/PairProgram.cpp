@@ -39,7 +39,7 @@ public:
 private:
   void writeSplit(LoadOp load, int64_t dim, ArrayRef<OpOperand *> uses);
   void writeSum(const PairSum &sum);
-  void writeTurn(AwaitTurnOp turn);
+  void writeTurn(const PairTurn &pairTurn);
   Value loadForSum(LoadOp load, unsigned index, unsigned summedDim, bool isA);
   Value hasTile(const PairSum &sum);
   Value exchange(const PairSum &sum);
@@ -243,16 +243,12 @@ void PairWriter::writeSum(const PairSum &sum) {
   mma.erase();
 }
 
-/// Makes pairs take turns in place of CTAs. Each CTA counts its turns at the
-/// place of the first row that it adds, as if a place were a row.
-void PairWriter::writeTurn(AwaitTurnOp turn) {
+/// Makes pairs take turns in place of CTAs. TurnVisits::takeTurnOfPair
+/// describes the same turns to the proof that there is room for them.
+void PairWriter::writeTurn(const PairTurn &pairTurn) {
+  AwaitTurnOp turn = pairTurn.op;
   b.setInsertionPoint(turn);
   loc = turn.getLoc();
-  int64_t rows = 0;
-  for (Operation *add : turn.getAdditions())
-    rows = std::max(rows,
-                    cast<VectorType>(cast<ReduceAddOp>(add).getTile().getType())
-                        .getDimSize(0));
   auto pairOf = [&](Value tile) -> Value {
     return arith::FloorDivSIOp::create(b, loc, tile, constant(kPairSize));
   };
@@ -260,7 +256,7 @@ void PairWriter::writeTurn(AwaitTurnOp turn) {
   turn.getFirstMutable().assign(pairOf(turn.getFirst()));
   turn.getLastMutable().assign(pairOf(turn.getLast()));
   OpOperand &place = *std::prev(turn.getIndicesMutable().end());
-  Value offset = arith::MulIOp::create(b, loc, rank, constant(rows));
+  Value offset = arith::MulIOp::create(b, loc, rank, constant(pairTurn.rows));
   place.assign(arith::AddIOp::create(b, loc, place.get(), offset));
 }
 
@@ -275,7 +271,7 @@ void PairWriter::run() {
   computeRank();
   for (const PairSum &sum : plan.sums)
     writeSum(sum);
-  for (AwaitTurnOp turn : plan.turns)
+  for (const PairTurn &turn : plan.turns)
     writeTurn(turn);
   // Bounds come last, because their operands depend on each other.
   for (Operation *bound : bounds)

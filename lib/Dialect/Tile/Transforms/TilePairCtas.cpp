@@ -155,9 +155,9 @@ private:
       return explain(kernel, *obstacle);
     const auto &plan = std::get<PairPlan>(found);
     if (isRequired(kernel) || pays(kernel, plan)) {
-      if (!hasRoomForTurns(kernel, plan))
+      if (!haveRoomForTurns(kernel, plan))
         return explain(
-            kernel, {plan.turns.front(),
+            kernel, {plan.turns.front().op,
                      "takes turns at places beside which there is no room for "
                      "those of the other CTA of a pair"});
       writePairProgram(kernel, plan);
@@ -165,17 +165,6 @@ private:
     if (print)
       report(kernel, plan);
     return success();
-  }
-
-  /// Returns true if the program's tensors have places for the turns of a pair,
-  /// in which each CTA takes turns at places of its own. A copy of the kernel
-  /// is written as a pair to find out.
-  static bool hasRoomForTurns(KernelOp kernel, const PairPlan &plan) {
-    if (plan.turns.empty())
-      return true;
-    OwningOpRef<KernelOp> copy = kernel.clone();
-    writePairProgram(*copy, std::get<PairPlan>(findPairPlan(*copy)));
-    return haveRoomForTurns(*copy);
   }
 
   LogicalResult explain(KernelOp kernel, const PairObstacle &obstacle) {

@@ -72,6 +72,16 @@ struct PairSum {
   llvm::SmallVector<ReduceAddOp, 1> adds;
 };
 
+/// Turns that pairs take in place of CTAs. The CTAs of a pair add different
+/// rows in one turn, so they need no order. Each counts the turn at a place of
+/// its own: that of the first row that it adds, as if a place were a row.
+struct PairTurn {
+  AwaitTurnOp op;
+  /// The number of rows that each CTA adds in a turn, which is also the
+  /// distance between the places of the two CTAs.
+  int64_t rows;
+};
+
 /// The resources that a work tile takes. Each MMA and reduction of the program
 /// counts once.
 struct PairFigures {
@@ -112,7 +122,7 @@ struct PairPlan {
   llvm::MapVector<SplitLoad, llvm::SmallVector<mlir::OpOperand *>> splits;
   llvm::SmallVector<PairSum, 1> sums;
   /// The turns in which sums over the axis are added.
-  llvm::SmallVector<AwaitTurnOp, 1> turns;
+  llvm::SmallVector<PairTurn, 1> turns;
   PairFigures alone, paired;
   /// True if there is one work tile along the axis: the other CTA of its pair
   /// would have none.

@@ -45,7 +45,7 @@
 #ifndef FA4_DIALECT_TILE_ANALYSIS_TURNORDER_H
 #define FA4_DIALECT_TILE_ANALYSIS_TURNORDER_H
 
-#include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Dialect/Tile/Analysis/PairRanks.h"
 
 namespace fa4::tile {
 
@@ -58,6 +58,10 @@ llvm::LogicalResult verifyTurns(KernelOp kernel);
 /// the parts of each turn and for the CTAs of a cluster. This is a part of the
 /// proof of verifyTurns, and emits nothing.
 bool haveRoomForTurns(KernelOp kernel);
+
+/// Returns what haveRoomForTurns would return for the program that a pair of
+/// CTAs gets by the plan. The kernel has no clusters yet, and is not changed.
+bool haveRoomForTurns(KernelOp kernel, const PairPlan &plan);
 
 } // namespace fa4::tile
 
