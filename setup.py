@@ -22,8 +22,8 @@ except ImportError:  # Before setuptools 70.1.
     from wheel.bdist_wheel import bdist_wheel
 
 ROOT = Path(__file__).resolve().parent
-# CMake's targets -> what they make in the build folder. The second one loads the CUDA driver itself; fa4.sim runs the third.
-TARGETS = {"fa4-standalone": "lib/standalone/libfa4.so", "fa4_runtime": "lib/libfa4_runtime.so", "fa4-sim": "bin/fa4-sim"}
+# CMake's targets -> what they make in the build folder. The second one loads the CUDA driver itself.
+TARGETS = {"fa4-standalone": "lib/standalone/libfa4.so", "fa4_runtime": "lib/libfa4_runtime.so"}
 
 
 def build_libraries() -> list[Path]:

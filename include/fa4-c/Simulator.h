@@ -45,7 +45,24 @@ typedef struct Fa4SimulateOptions {
   /// A file that fa4SimulationTime writes: what happens in the first CTA, as
   /// `fa4-sim --trace` has it. For a manifest of one launch. Null: none.
   const char *trace;
+  /// Kinds of findings that are not reported, with commas between, as
+  /// `fa4-sim --allow` takes them. Null: none.
+  const char *allow;
+  /// How things are ordered: "random", "eager", "lazy" or "priority". Null:
+  /// "random".
+  const char *policy;
+  /// Another thread sets the flag (by an atomic store) to end the call soon,
+  /// which then returns FA4_CANNOT_RUN. Null: nothing ends the call early.
+  const bool *interrupt;
 } Fa4SimulateOptions;
+
+/// Tells what a launcher has to know of PTX, as `fa4-sim --entries` prints it.
+/// `name` stands for the file in messages. `*json` is an object, for
+/// fa4FreeText: "targets" (names), and "entries" with their "name", "params"
+/// ("name", "type", "bytes", "align", "array"), "block" and "cluster".
+FA4_CAPI_EXPORTED Fa4Status fa4DescribePtx(const char *name, const char *ptx,
+                                           size_t length, char **json,
+                                           char **message);
 
 /// Reads the text of a manifest. `*simulation` is null unless the status is
 /// FA4_OK.
@@ -53,6 +70,11 @@ FA4_CAPI_EXPORTED Fa4Status fa4SimulationCreate(const char *manifest,
                                                 size_t length,
                                                 Fa4Simulation **simulation,
                                                 char **message);
+/// Reads a file: a manifest, a record, or a folder of records. The PTX and the
+/// arrays that the file names are read from its folder.
+FA4_CAPI_EXPORTED Fa4Status fa4SimulationRead(const char *path,
+                                              Fa4Simulation **simulation,
+                                              char **message);
 FA4_CAPI_EXPORTED void fa4SimulationDestroy(Fa4Simulation *simulation);
 
 /// Gives the PTX that launches name `path`. What is not given is read from that
@@ -77,6 +99,15 @@ FA4_CAPI_EXPORTED Fa4Status fa4SimulationSetBuffer(
     Fa4Simulation *simulation, const char *name, const int64_t *shape,
     size_t rank, const void *data, size_t bytes, char **message);
 
+/// Copies the contents of a tensor from a .npy file that is in memory. Elements
+/// may be of another type, which is converted as `fa4-sim NAME=FILE.npy` does:
+/// float16, float32 and float64 are rounded to the tensor's type, and unsigned
+/// integers of its size are its bits.
+FA4_CAPI_EXPORTED Fa4Status fa4SimulationSetNpy(Fa4Simulation *simulation,
+                                                const char *name,
+                                                const void *data, size_t bytes,
+                                                char **message);
+
 /// Runs all launches, each to its end. `options` may be null. Another run of
 /// the same object starts from the same contents; nothing can be set any more.
 FA4_CAPI_EXPORTED Fa4Status fa4SimulationRun(Fa4Simulation *simulation,
@@ -94,6 +125,23 @@ FA4_CAPI_EXPORTED Fa4Status fa4SimulationTime(Fa4Simulation *simulation,
                                               const Fa4SimulateOptions *options,
                                               char **json, char **message);
 
+/// Runs all launches as fa4SimulationRun does, or as fa4SimulationTime does if
+/// `timed`. Findings are no failure: `*json` has them, for fa4FreeText. Without
+/// `keepGoing` an error is the last thing that happens. `*json` is an object,
+/// as `fa4-sim --json --stats` prints it: "ok", "findings" (a number), "strict"
+/// (how many of them hardware tolerates; they are notes without `check`),
+/// "zero_inputs", and "runs", an array with an object for each launch. The
+/// handler of `options` is not called. `options` may be null.
+FA4_CAPI_EXPORTED Fa4Status fa4SimulationReport(
+    Fa4Simulation *simulation, const Fa4SimulateOptions *options, bool timed,
+    char **json, char **message);
+
+/// After a run: the number of dimensions of a tensor, 0 if there is no such
+/// tensor. The first `rank` sizes, or all if there are fewer, go to `shape`,
+/// which may be null if `rank` is 0.
+FA4_CAPI_EXPORTED size_t
+fa4SimulationGetBufferShape(const Fa4Simulation *simulation, const char *name,
+                            int64_t *shape, size_t rank);
 /// After a run: the number of bytes of a tensor that is stored row-major
 /// without gaps, 0 if there is no such tensor.
 FA4_CAPI_EXPORTED size_t

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4-c/Simulator.h"
+#include "../../tools/fa4-sim/EntryPrinter.h"
+#include "../../tools/fa4-sim/LaunchPrinter.h"
 #include "../../tools/fa4-sim/ReportPrinter.h"
 #include "../../tools/fa4-sim/TimePrinter.h"
 #include "../../tools/fa4-sim/TimedLaunch.h"
@@ -14,6 +16,7 @@
 #include "fa4/Simulator/Check/HappensBefore.h"
 #include "fa4/Simulator/Manifest/Session.h"
 #include "fa4/Simulator/Ptx/Parser.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <optional>
 
 using namespace fa4::capi;
@@ -37,22 +40,39 @@ static Failure toFailure(llvm::Error error) {
   return {FA4_REJECTED, std::move(error)};
 }
 
-Fa4Status fa4SimulationCreate(const char *manifest, size_t length,
-                              Fa4Simulation **simulation, char **message) {
+/// Makes a simulation of the manifest that `parse` returns. `parse` reads what
+/// `from` points to, which messages call `fromName`.
+template <typename Parse>
+static Fa4Status create(Fa4Simulation **simulation, const char *from,
+                        StringRef fromName, char **message, Parse parse) {
   if (simulation)
     *simulation = nullptr;
   return guard(message, [&]() -> Failure {
-    if (!manifest || !simulation)
-      return {FA4_CANNOT_RUN, "fa4SimulationCreate: manifest and simulation "
-                              "must not be null"};
-    // Without a folder in its name, so that PTX keeps the names that it has.
-    auto parsed = parseManifest(
-        llvm::MemoryBufferRef(StringRef(manifest, length), "manifest"));
-    if (!parsed)
-      return toFailure(parsed.takeError());
-    *simulation = new Fa4Simulation(std::move(*parsed));
+    if (!from || !simulation)
+      return {FA4_CANNOT_RUN, fromName + " and simulation must not be null"};
+    llvm::Expected<Manifest> manifest = parse();
+    if (!manifest)
+      return toFailure(manifest.takeError());
+    *simulation = new Fa4Simulation(std::move(*manifest));
     return {};
   });
+}
+
+Fa4Status fa4SimulationCreate(const char *manifest, size_t length,
+                              Fa4Simulation **simulation, char **message) {
+  return create(
+      simulation, manifest, "fa4SimulationCreate: manifest", message, [&] {
+        // Without a folder in its name, so that PTX keeps the names that it
+        // has.
+        return parseManifest(
+            llvm::MemoryBufferRef(StringRef(manifest, length), "manifest"));
+      });
+}
+
+Fa4Status fa4SimulationRead(const char *path, Fa4Simulation **simulation,
+                            char **message) {
+  return create(simulation, path, "fa4SimulationRead: path", message,
+                [&] { return readManifest(path); });
 }
 
 void fa4SimulationDestroy(Fa4Simulation *simulation) { delete simulation; }
@@ -71,6 +91,29 @@ static Fa4Status change(Fa4Simulation *simulation, const void *needed,
   });
 }
 
+/// The PTX of a string, which messages call `name`.
+static llvm::Expected<std::shared_ptr<const ptx::Module>>
+parsePtx(const char *name, const char *ptx, size_t length) {
+  return ptx::parseModule(
+      llvm::MemoryBuffer::getMemBufferCopy(StringRef(ptx, length), name));
+}
+
+Fa4Status fa4DescribePtx(const char *name, const char *ptx, size_t length,
+                         char **json, char **message) {
+  if (json)
+    *json = nullptr;
+  return guard(message, [&]() -> Failure {
+    if (!name || !ptx || !json)
+      return {FA4_CANNOT_RUN,
+              "fa4DescribePtx: name, ptx and json must not be null"};
+    auto module = parsePtx(name, ptx, length);
+    if (!module)
+      return toFailure(module.takeError());
+    *json = copyText(llvm::formatv("{0}", describeEntries(**module)).str());
+    return {};
+  });
+}
+
 Fa4Status fa4SimulationSetModule(Fa4Simulation *simulation, const char *path,
                                  const char *ptx, size_t length,
                                  char **message) {
@@ -83,8 +126,7 @@ Fa4Status fa4SimulationSetModule(Fa4Simulation *simulation, const char *path,
           return {FA4_REJECTED, llvm::Twine("no launch of the "
                                             "manifest is of '") +
                                     path + "'"};
-        auto module = ptx::parseModule(
-            llvm::MemoryBuffer::getMemBufferCopy(StringRef(ptx, length), path));
+        auto module = parsePtx(path, ptx, length);
         if (!module)
           return toFailure(module.takeError());
         simulation->session.setModule(path, std::move(*module));
@@ -146,6 +188,17 @@ Fa4Status fa4SimulationSetBuffer(Fa4Simulation *simulation, const char *name,
   });
 }
 
+Fa4Status fa4SimulationSetNpy(Fa4Simulation *simulation, const char *name,
+                              const void *data, size_t bytes, char **message) {
+  return change(simulation, name ? data : nullptr, message, [&]() -> Failure {
+    auto array = parseNpy(llvm::MemoryBufferRef(
+        StringRef(static_cast<const char *>(data), bytes), name));
+    if (!array)
+      return toFailure(array.takeError());
+    return toFailure(simulation->session.setArray(name, std::move(*array)));
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Runs
 //===----------------------------------------------------------------------===//
@@ -184,15 +237,26 @@ static void report(const Fa4SimulateOptions &options, const ptx::Module &module,
   options.handler(&given, options.userData);
 }
 
-static RunOptions getRunOptions(const Fa4SimulateOptions &options) {
-  RunOptions how;
+static Failure readRunOptions(const Fa4SimulateOptions &options,
+                              RunOptions &how) {
   how.seed = options.seed;
   how.keepGoing = options.keepGoing;
   how.threads = options.threads;
   how.maxInstructions = options.maxInstructions;
+  how.interrupt = options.interrupt;
   if (options.check)
     how.checker = happensBeforeChecker();
-  return how;
+  auto allowed = parseAllowedKinds(textOr(options.allow, ""));
+  if (!allowed)
+    return {FA4_CANNOT_RUN, "allow: " + llvm::toString(allowed.takeError())};
+  how.allowed = std::move(*allowed);
+  StringRef name = textOr(options.policy, "random");
+  auto policy = findPolicy(name);
+  if (!policy)
+    return {FA4_CANNOT_RUN, "policy: there is no policy '" + name +
+                                "' (known: " + policyNames + ")"};
+  how.policy = *policy;
+  return {};
 }
 
 /// Tells the caller of all findings of a launch, and fails if there are any.
@@ -206,95 +270,186 @@ static Failure reportAll(const Fa4SimulateOptions &options,
   return {FA4_FINDINGS, first.message + " [" + first.kind + "]"};
 }
 
-static Failure run(Fa4Simulation &simulation,
-                   const Fa4SimulateOptions &options) {
-  Failure failure = prepare(simulation, options);
-  if (failure.status != FA4_OK)
-    return failure;
-  RunOptions how = getRunOptions(options);
-  Session &session = simulation.session;
+/// Gets what a launch did, and its time if it ran by the clock. A failure ends
+/// the run.
+using TakeLaunch = llvm::function_ref<Failure(
+    size_t launch, const RunResult &result, const TimeResult *time)>;
+
+/// Runs the launches of a simulation that is prepared, in their order.
+static Failure runLaunches(Session &session, const Fa4SimulateOptions &options,
+                           const RunOptions &how, bool timed, TakeLaunch take) {
+  ClockOptions clock;
+  clock.everyCta = options.check;
+  clock.trace = textOr(options.trace, "");
+  if (timed && options.trace && session.launchCount() != 1)
+    return {FA4_CANNOT_RUN, "a trace is of one launch, and the manifest has " +
+                                llvm::Twine(session.launchCount())};
+  TimedLaunches timedLaunches(session, clock);
   for (size_t i = 0; i < session.launchCount(); ++i) {
-    auto result = session.run(i, how);
-    if (!result)
-      return toFailure(result.takeError());
-    failure = reportAll(options, session.module(i), *result);
+    std::optional<TimeResult> time;
+    auto result = [&]() -> llvm::Expected<RunResult> {
+      if (!timed)
+        return session.run(i, how);
+      auto done = timedLaunches.run(i, how);
+      if (!done)
+        return done.takeError();
+      time = std::move(done->time);
+      return std::move(done->run);
+    }();
+    if (!result) {
+      bool isInterrupted =
+          how.interrupt && __atomic_load_n(how.interrupt, __ATOMIC_RELAXED);
+      return {isInterrupted ? FA4_CANNOT_RUN : FA4_REJECTED,
+              result.takeError()};
+    }
+    Failure failure = take(i, *result, time ? &*time : nullptr);
     if (failure.status != FA4_OK)
       return failure;
   }
   return {};
 }
 
-static Failure runTimed(Fa4Simulation &simulation,
-                        const Fa4SimulateOptions &options, std::string &json) {
-  Failure failure = prepare(simulation, options, /*mayBeZeros=*/true);
+/// Runs all launches, and adds their times to `times` if `timed`. Findings go
+/// to the handler.
+static Failure run(Fa4Simulation &simulation, const Fa4SimulateOptions &options,
+                   bool timed, llvm::json::Array &times) {
+  RunOptions how;
+  Failure failure = readRunOptions(options, how);
+  if (failure.status == FA4_OK)
+    failure = prepare(simulation, options, /*mayBeZeros=*/timed);
   if (failure.status != FA4_OK)
     return failure;
-  RunOptions how = getRunOptions(options);
-  ClockOptions clock;
-  clock.everyCta = options.check;
-  clock.trace = textOr(options.trace, "");
   Session &session = simulation.session;
-  if (options.trace && session.launchCount() != 1)
-    return {FA4_CANNOT_RUN, "a trace is of one launch, and the manifest has " +
-                                llvm::Twine(session.launchCount())};
-  TimedLaunches timed(session, clock);
-  llvm::json::Array times;
-  for (size_t i = 0; i < session.launchCount(); ++i) {
-    auto result = timed.run(i, how);
-    if (!result)
-      return toFailure(result.takeError());
-    failure = reportAll(options, session.module(i), result->run);
-    if (failure.status != FA4_OK)
-      return failure;
-    times.push_back(toJson(result->time));
-  }
-  llvm::raw_string_ostream(json) << llvm::json::Value(std::move(times));
+  auto take = [&](size_t launch, const RunResult &result,
+                  const TimeResult *time) {
+    if (time)
+      times.push_back(toJson(*time));
+    return reportAll(options, session.module(launch), result);
+  };
+  return runLaunches(session, options, how, timed, take);
+}
+
+/// Runs all launches, and says in JSON what they did.
+static Failure runToJson(Fa4Simulation &simulation,
+                         const Fa4SimulateOptions &options, bool timed,
+                         llvm::json::Object &json) {
+  RunOptions how;
+  Failure failure = readRunOptions(options, how);
+  how.isStrict = options.check;
+  if (failure.status == FA4_OK)
+    failure = prepare(simulation, options,
+                      /*mayBeZeros=*/timed && !options.check);
+  if (failure.status != FA4_OK)
+    return failure;
+  Session &session = simulation.session;
+  llvm::json::Array runs;
+  uint64_t findings = 0, strict = 0;
+  auto take = [&](size_t launch, const RunResult &result,
+                  const TimeResult *time) -> Failure {
+    llvm::json::Object made =
+        launchToJson(session, launch, options.seed, result, time);
+    made["stats"] = toJson(result.stats);
+    runs.push_back(std::move(made));
+    findings += result.findings;
+    strict += result.strict;
+    // This status ends the run, and goes no further.
+    if (!result.isComplete() && !options.keepGoing)
+      return {FA4_FINDINGS, ""};
+    return {};
+  };
+  failure = runLaunches(session, options, how, timed, take);
+  if (failure.status != FA4_OK && failure.status != FA4_FINDINGS)
+    return failure;
+  json = llvm::json::Object{{"ok", findings == 0},
+                            {"findings", int64_t(findings)},
+                            {"strict", int64_t(strict)},
+                            {"zero_inputs", session.zeroInputs()},
+                            {"runs", std::move(runs)}};
   return {};
+}
+
+/// Reads the options of a function that runs a simulation, calls `work` with
+/// them, and hands its JSON to the caller where `json` asks for some.
+template <typename Json, typename Work>
+static Fa4Status runWith(Fa4Simulation *simulation,
+                         const Fa4SimulateOptions *options, char **json,
+                         bool hasPlaces, char **message, Work work) {
+  if (json)
+    *json = nullptr;
+  return guard(message, [&]() -> Failure {
+    if (!simulation || !hasPlaces)
+      return {FA4_CANNOT_RUN, "a simulation or json is null"};
+    Fa4SimulateOptions all = {};
+    Failure failure = readStruct(options, "Fa4SimulateOptions", all);
+    Json made;
+    if (failure.status == FA4_OK)
+      failure = work(all, made);
+    if (failure.status == FA4_OK && json)
+      *json = copyText(
+          llvm::formatv("{0}", llvm::json::Value(std::move(made))).str());
+    return failure;
+  });
 }
 
 Fa4Status fa4SimulationRun(Fa4Simulation *simulation,
                            const Fa4SimulateOptions *options, char **message) {
-  return guard(message, [&]() -> Failure {
-    if (!simulation)
-      return {FA4_CANNOT_RUN, "fa4SimulationRun: simulation must not be null"};
-    Fa4SimulateOptions all = {};
-    Failure failure = readStruct(options, "Fa4SimulateOptions", all);
-    return failure.status == FA4_OK ? run(*simulation, all) : failure;
-  });
+  return runWith<llvm::json::Array>(
+      simulation, options, /*json=*/nullptr, /*hasPlaces=*/true, message,
+      [&](const Fa4SimulateOptions &all, llvm::json::Array &times) {
+        return run(*simulation, all, /*timed=*/false, times);
+      });
 }
 
 Fa4Status fa4SimulationTime(Fa4Simulation *simulation,
                             const Fa4SimulateOptions *options, char **json,
                             char **message) {
-  if (json)
-    *json = nullptr;
-  return guard(message, [&]() -> Failure {
-    if (!simulation || !json)
-      return {FA4_CANNOT_RUN, "fa4SimulationTime: simulation and json must not "
-                              "be null"};
-    Fa4SimulateOptions all = {};
-    Failure failure = readStruct(options, "Fa4SimulateOptions", all);
-    std::string text;
-    if (failure.status == FA4_OK)
-      failure = runTimed(*simulation, all, text);
-    if (failure.status == FA4_OK)
-      *json = copyText(text);
-    return failure;
-  });
+  return runWith<llvm::json::Array>(
+      simulation, options, json, json != nullptr, message,
+      [&](const Fa4SimulateOptions &all, llvm::json::Array &times) {
+        return run(*simulation, all, /*timed=*/true, times);
+      });
+}
+
+Fa4Status fa4SimulationReport(Fa4Simulation *simulation,
+                              const Fa4SimulateOptions *options, bool timed,
+                              char **json, char **message) {
+  return runWith<llvm::json::Object>(
+      simulation, options, json, json != nullptr, message,
+      [&](const Fa4SimulateOptions &all, llvm::json::Object &made) {
+        return runToJson(*simulation, all, timed, made);
+      });
+}
+
+/// The tensor of a simulation that has run; null if there is no such tensor.
+static const Tensor *findTensor(const Fa4Simulation *simulation,
+                                const char *name) {
+  if (simulation && name)
+    for (const Tensor &tensor : simulation->session.tensors())
+      if (tensor.spec->name == name)
+        return &tensor;
+  return nullptr;
+}
+
+size_t fa4SimulationGetBufferShape(const Fa4Simulation *simulation,
+                                   const char *name, int64_t *shape,
+                                   size_t rank) {
+  const Tensor *tensor = findTensor(simulation, name);
+  if (!tensor)
+    return 0;
+  std::copy_n(tensor->shape.begin(), std::min(rank, tensor->shape.size()),
+              shape);
+  return tensor->shape.size();
 }
 
 size_t fa4SimulationGetBufferSize(const Fa4Simulation *simulation,
                                   const char *name) {
-  if (simulation && name)
-    for (const Tensor &tensor : simulation->session.tensors()) {
-      if (tensor.spec->name != name)
-        continue;
-      size_t bytes = dtypeBytes(tensor.spec->dtype);
-      for (int64_t size : tensor.shape)
-        bytes *= size;
-      return bytes;
-    }
-  return 0;
+  const Tensor *tensor = findTensor(simulation, name);
+  if (!tensor)
+    return 0;
+  size_t bytes = dtypeBytes(tensor->spec->dtype);
+  for (int64_t size : tensor->shape)
+    bytes *= size;
+  return bytes;
 }
 
 Fa4Status fa4SimulationGetBuffer(const Fa4Simulation *simulation,

@@ -10,8 +10,10 @@ needed, not by `import fa4`.
 
 import ctypes
 import functools
+import json
 import os
 from collections.abc import Mapping
+from concurrent import futures
 from pathlib import Path
 
 from fa4.errors import CompileError, Fa4Error, LibraryNotFoundError, SimulationError
@@ -68,6 +70,9 @@ class _SimulateOptions(ctypes.Structure):
         ("handler", _Handler),
         ("userData", ctypes.c_void_p),
         ("trace", ctypes.c_char_p),
+        ("allow", ctypes.c_char_p),
+        ("policy", ctypes.c_char_p),
+        ("interrupt", ctypes.POINTER(ctypes.c_bool)),
     ]
 
 
@@ -115,7 +120,9 @@ def _load(path: Path):
         "fa4CompilationGetArtefact": (_Artefact, [pointer, size]),
         "fa4CompilationGetReport": (text, [pointer]),
         "fa4CompilationDestroy": (None, [pointer]),
+        "fa4DescribePtx": (status, [text, text, size, out, out]),
         "fa4SimulationCreate": (status, [text, size, out, out]),
+        "fa4SimulationRead": (status, [text, out, out]),
         "fa4SimulationDestroy": (None, [pointer]),
         "fa4SimulationSetModule": (status, [pointer, text, text, size, out]),
         "fa4SimulationSetSize": (status, [pointer, text, ctypes.c_int64, out]),
@@ -124,8 +131,11 @@ def _load(path: Path):
             status,
             [pointer, text, ctypes.POINTER(ctypes.c_int64), size, pointer, size, out],
         ),
+        "fa4SimulationSetNpy": (status, [pointer, text, text, size, out]),
         "fa4SimulationRun": (status, [pointer, ctypes.POINTER(_SimulateOptions), out]),
         "fa4SimulationTime": (status, [pointer, ctypes.POINTER(_SimulateOptions), out, out]),
+        "fa4SimulationReport": (status, [pointer, ctypes.POINTER(_SimulateOptions), ctypes.c_bool, out, out]),
+        "fa4SimulationGetBufferShape": (size, [pointer, text, ctypes.POINTER(ctypes.c_int64), size]),
         "fa4SimulationGetBufferSize": (size, [pointer, text]),
         "fa4SimulationGetBuffer": (status, [pointer, text, pointer, size, out]),
     }
@@ -200,13 +210,24 @@ def compile_text(
         fa4.fa4CompilationDestroy(made)
 
 
+def describe_ptx(name: str, ptx: str) -> dict:
+    """The object of fa4DescribePtx; `name` stands for the file in messages. Raises SimulationError."""
+    described, data = ctypes.c_void_p(), ptx.encode()
+    Simulation._check(lambda m: library().fa4DescribePtx(name.encode(), data, len(data), described, m))
+    return json.loads(_take_text(described))
+
+
 class Simulation:
     """The launches of a manifest in fa4-sim. A context manager; errors are SimulationError."""
 
-    def __init__(self, manifest: str):
+    def __init__(self, manifest: str | Path):
+        """`manifest` is its text, or the path of a manifest, a record or a folder of records."""
         self.handle, self.fa4 = ctypes.c_void_p(), library()
-        data = manifest.encode()
-        self._check(lambda message: self.fa4.fa4SimulationCreate(data, len(data), self.handle, message))
+        if isinstance(manifest, Path):
+            self._check(lambda m: self.fa4.fa4SimulationRead(os.fsencode(manifest), self.handle, m))
+        else:
+            data = manifest.encode()
+            self._check(lambda m: self.fa4.fa4SimulationCreate(data, len(data), self.handle, m))
 
     def __enter__(self):
         return self
@@ -247,6 +268,10 @@ class Simulation:
         change = self.fa4.fa4SimulationSetBuffer
         self._check(lambda m: change(self.handle, name.encode(), shape, array.ndim, data, array.nbytes, m))
 
+    def set_npy(self, name: str, data: bytes):
+        """Copies an array from the bytes of a .npy file, whose elements are converted to the tensor's type."""
+        self._check(lambda m: self.fa4.fa4SimulationSetNpy(self.handle, name.encode(), data, len(data), m))
+
     def _options(self, options: Mapping, said: list):
         handler = _collector(said)
         return _SimulateOptions(size=ctypes.sizeof(_SimulateOptions), handler=handler, **options)
@@ -260,9 +285,32 @@ class Simulation:
     def time(self, **options) -> str:
         """Runs all launches by the clock; returns the JSON of fa4SimulationTime."""
         said: list = []
-        given, json = self._options(options, said), ctypes.c_void_p()
-        self._check(lambda m: self.fa4.fa4SimulationTime(self.handle, given, json, m), said)
-        return _take_text(json)
+        given, times = self._options(options, said), ctypes.c_void_p()
+        self._check(lambda m: self.fa4.fa4SimulationTime(self.handle, given, times, m), said)
+        return _take_text(times)
+
+    def report(self, *, timed: bool = False, timeout: float | None = None, **options) -> dict:
+        """Runs all launches, and returns the object of fa4SimulationReport. The library works in another thread, so that
+        Ctrl-C ends a run. Raises TimeoutError after `timeout` seconds."""
+        interrupt, report = ctypes.c_bool(False), ctypes.c_void_p()
+        given = self._options({**options, "interrupt": ctypes.pointer(interrupt)}, [])
+        with futures.ThreadPoolExecutor(1) as pool:
+            work = lambda m: self.fa4.fa4SimulationReport(self.handle, given, timed, report, m)
+            done = pool.submit(self._check, work)
+            try:
+                done.result(timeout)
+            except TimeoutError:
+                raise TimeoutError(f"no result after {timeout} s") from None
+            finally:
+                interrupt.value = True
+        return json.loads(_take_text(report))
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of a tensor after a run."""
+        rank = self.fa4.fa4SimulationGetBufferShape(self.handle, name.encode(), None, 0)
+        shape = (ctypes.c_int64 * rank)()
+        self.fa4.fa4SimulationGetBufferShape(self.handle, name.encode(), shape, rank)
+        return tuple(shape)
 
     def get_array(self, name: str, shape, dtype):
         """The contents of a tensor as a numpy array of this shape and dtype, which must be its own."""

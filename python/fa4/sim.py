@@ -14,19 +14,20 @@ number, a `TensorMap`, `bytes` (a struct, as it lies in memory), or a dict that 
 its findings mean.
 """
 
+import contextlib
+import io
 import json
 import os
-import subprocess
-import tempfile
+import time as clock
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import numpy as np
 
+from fa4 import _library
 from fa4.arrays import ELEMENT_TYPES, numpy_dtype
 from fa4.errors import SimulationError
-from fa4.tools import find_tool
 
 __all__ = ["Finding", "KernelError", "LaunchResult", "Statistics", "TensorMap", "launch"]
 
@@ -34,10 +35,10 @@ DTYPES = {name: numpy_dtype(name) for name in ELEMENT_TYPES}
 POINTER_BYTES, MAP_BYTES, MAP_ALIGNMENT = 8, 128, 64
 
 
-def to_npy(path: Path, array: np.ndarray):
-    """Writes an array in the form that fa4-sim reads: bf16 as raw bits."""
+def to_npy(file, array: np.ndarray):
+    """Writes an array, to a path or to an open file, in the form that fa4-sim reads: bf16 as raw bits."""
     bf16 = array.dtype == DTYPES["bf16"]
-    np.save(path, array.view(np.uint16) if bf16 else array)
+    np.save(file, array.view(np.uint16) if bf16 else array)
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,9 @@ def launch(
     allow: str | Sequence[str] = (),
     seeds: int | tuple[int, int] = 0,
     keep_going: bool = False,
-    options: Sequence[str] = (),
+    policy: str = "random",
+    max_instructions: int = 0,
+    threads: int = 0,
     timeout: float | None = None,
 ) -> LaunchResult:
     """Runs a kernel in fa4-sim, and copies what it wrote into the arrays among its arguments.
@@ -165,67 +168,78 @@ def launch(
     CTAs as the time needs, and the arrays stay as they are.
 
     `check` turns the search for races on, `allow` leaves out kinds of findings ("strict": all that hardware tolerates). `seeds` is one seed, or a first and a last:
-    one run for each, from the same memory; the arrays get what the last run wrote. `options` are more options of fa4-sim.
-    With `keep_going` findings are returned instead of raised, and results are copied back all the same.
+    one run for each, from the same memory; the arrays get what the last run wrote. `policy` is how things are ordered:
+    "random", or asynchronous work "eager" or "lazy", or warps by "priority". `max_instructions` of warps end a launch, if it is
+    not 0; `threads` work on it, as many as the machine has if it is 0. With `keep_going` findings are returned instead of
+    raised, and results are copied back all the same.
 
     Raises TypeError or ValueError for arguments that do not fit the kernel, KernelError when the kernel has a finding, when
     fa4-sim refuses the launch, and after `timeout` seconds; the arrays are then as they were."""
     seeds = (seeds, seeds) if isinstance(seeds, (int, np.integer)) else tuple(seeds)
-    if len(seeds) != 2:
+    if len(seeds) != 2 or not 0 <= seeds[0] <= seeds[1] < 2**63:
         raise ValueError(f"seeds is one number, or a first and a last, not {seeds}")
-    kinds = [allow] if isinstance(allow, str) else list(allow)
-    with tempfile.TemporaryDirectory(prefix="fa4-launch-") as scratch:
-        scratch = Path(scratch)
-        path = _kernel_path(kernel, scratch)
-        if path.is_dir() or path.suffix == ".json":
-            if (grid, block, cluster, smem, entry) != (None, None, (1, 1, 1), 0, None):
-                raise TypeError(f"{path} says itself how it is launched; grid, block, cluster, smem, entry are for PTX")
-            call = _DescribedCall(path, args, scratch)
-        else:
-            call = _PtxCall(path, entry, args, scratch)
-            call.describe(grid, block, cluster, smem)
-        whole = check or not time
-        command = [find_tool("fa4-sim"), *call.arguments(whole), f"--seeds={seeds[0]}:{seeds[1]}", "--json", "--stats"]
-        command += ["--check"] * check + ["--time"] * time + ["--keep-going"] * keep_going + [f"--allow={kind}" for kind in kinds]
-        result = _run([*command, *options], scratch, timeout, keep_going)
-        if whole:
-            call.copy_back()
+    for name, value, limit in (("max_instructions", max_instructions, 2**64 - 1), ("threads", threads, 1024)):
+        if not 0 <= value <= limit:
+            raise ValueError(f"{name} is a number from 0 to {limit}, not {value}")
+    kinds = allow if isinstance(allow, str) else ",".join(allow)
+    path, ptx = _read_kernel(kernel)
+    if ptx is None:
+        if (grid, block, cluster, smem, entry) != (None, None, (1, 1, 1), 0, None):
+            raise TypeError(f"{path} says itself how it is launched; grid, block, cluster, smem, entry are for PTX")
+        call = _DescribedCall(path, args)
+    else:
+        call = _PtxCall(path, ptx, entry, args, (grid, block, cluster, smem))
+    options = {"check": check, "keepGoing": keep_going, "allow": kinds.encode(), "policy": policy.encode()}
+    options |= {"maxInstructions": max_instructions, "threads": threads}
+    try:
+        with call.open() as simulation:
+            result = _run(simulation, range(seeds[0], seeds[1] + 1), time, timeout, options)
+            # Of a launch that runs for its time alone the results mean nothing.
+            if check or not time:
+                call.copy_back(simulation)
+    except SimulationError as error:
+        raise error if isinstance(error, KernelError) else _as_kernel_error(error) from None
     return result
 
 
-def _kernel_path(kernel, scratch):
-    """The path of a PTX file, which is written for PTX text, or of a record or manifest."""
+def _as_kernel_error(error):
+    """The library's error, in whose text the parameters have the names that they have here."""
+    return KernelError(str(error).removeprefix("manifest: ").replace("launches[0].params[", "args["))
+
+
+def _read_kernel(kernel):
+    """The path of a PTX file, which need not be there for PTX text, and its text; or the path of a record or manifest, and None."""
     text = isinstance(kernel, str)
     if text and ("\n" in kernel or ".version" in kernel):
-        path = scratch / "kernel.ptx"
-        path.write_text(kernel)
-        return path
+        return Path("kernel.ptx"), kernel
     if not text and not isinstance(kernel, os.PathLike):
         raise TypeError(f"kernel is PTX text or a path, not {type(kernel).__name__}")
     path = Path(kernel)
     if not path.exists():
         raise FileNotFoundError(f"kernel is neither PTX text nor a file that is there: {str(kernel)[:200]!r}")
-    return path.absolute()
+    path = path.absolute()
+    return path, None if path.is_dir() or path.suffix == ".json" else path.read_text(errors="replace")
 
 
-def _run(command, scratch, timeout, keep_going):
-    """Runs fa4-sim. Raises KernelError with its text."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        raise KernelError(f"no result after {timeout} s") from None
-    # Of files that are gone by the time somebody reads the message only the name is worth a word.
-    clean = lambda text: text.replace(f"{scratch}/", "").strip()
-    if done.returncode not in (0, 1, 3):
-        text = clean(done.stderr).removeprefix("fa4-sim: error: ").replace("launches[0].params[", "args[")
-        raise KernelError(text or f"fa4-sim ended with status {done.returncode}")
-    runs = json.loads(done.stdout)["runs"]
+def _run(simulation, seeds, timed, timeout, options):
+    """Runs once for each seed. Raises KernelError with the findings."""
+    end = None if timeout is None else clock.monotonic() + timeout
+    runs = []
+    for seed in seeds:
+        left = None if end is None else max(end - clock.monotonic(), 0)
+        try:
+            report = simulation.report(timed=timed, timeout=left, seed=seed, **options)
+        except TimeoutError:
+            raise KernelError(f"no result after {timeout} s") from None
+        runs += report["runs"]
+        if report["findings"] > report["strict"] and not options["keepGoing"]:
+            break
     findings = tuple(
-        Finding(report["kind"], clean(report["message"]), clean(report["text"]), report["count"], run["seed"], report["severity"])
+        Finding(report["kind"], report["message"].strip(), report["text"].strip(), report["count"], run["seed"], report["severity"])
         for run in runs
         for report in run["reports"]
     )
-    if findings and not keep_going:
+    if findings and not options["keepGoing"]:
         first = findings[0]
         raise KernelError(f"seed {first.seed}: " * bool(first.seed) + "\n".join(f.text for f in findings), findings)
     sums = {f.name: sum(run["stats"][f.name] for run in runs) for f in fields(Statistics)}
@@ -295,8 +309,9 @@ def _triple(value, name):
 class _PtxCall:
     """A launch of a PTX file, for which a manifest is written."""
 
-    def __init__(self, path, entry, args, scratch):
-        self.path, self.scratch = path, scratch
+    def __init__(self, path, ptx, entry, args, shape):
+        """`shape` is the grid, the block, the cluster and the dynamic shared memory."""
+        self.path, self.ptx = path, ptx
         self.entry = self.find_entry(entry)
         if isinstance(args, (Mapping, str, bytes)):
             raise TypeError(f"args of a PTX kernel is a sequence, not {type(args).__name__}")
@@ -307,6 +322,7 @@ class _PtxCall:
         places = [f"args[{i}] ({self.spell(p)})" for i, p in enumerate(params)]
         self.regions = _merge([_region_of(a, where) for arg, where in zip(args, places) for a in self.arrays_in(arg) if a.size])
         self.params = [self.encode(arg, p, where) for arg, p, where in zip(args, params, places)]
+        self.manifest = self.describe(*shape)
 
     @staticmethod
     def spell(param):
@@ -315,10 +331,11 @@ class _PtxCall:
         return f".{param['type']} {param['name']}{count}"
 
     def find_entry(self, name):
-        done = subprocess.run([find_tool("fa4-sim"), "--entries", self.path], capture_output=True, text=True)
-        if done.returncode:
-            raise KernelError(done.stderr.replace(f"{self.scratch}/", "").strip().removeprefix("fa4-sim: error: "))
-        entries = {entry["name"]: entry for entry in json.loads(done.stdout)["entries"]}
+        try:
+            described = _library.describe_ptx(str(self.path), self.ptx)
+        except SimulationError as error:
+            raise _as_kernel_error(error) from None
+        entries = {entry["name"]: entry for entry in described["entries"]}
         known = ", ".join(entries) or "none"
         if name is None and len(entries) == 1:
             return next(iter(entries.values()))
@@ -442,27 +459,30 @@ class _PtxCall:
         return (int(value) % (1 << 8 * size)).to_bytes(size, "little")
 
     def describe(self, grid, block, cluster, smem):
-        """Writes the manifest, and the memory that the kernel starts with."""
-        tensors = {}
-        for index, region in enumerate(self.regions):
-            np.save(self.scratch / f"memory{index}.npy", region.contents())
-            file = f"memory{index}.npy"
-            tensors[f"memory{index}"] = {"dtype": "u8", "shape": [region.high - region.low], "role": "inout", "file": file}
+        """The text of the manifest."""
+        tensors = {
+            f"memory{index}": {"dtype": "u8", "shape": [region.high - region.low], "role": "inout"}
+            for index, region in enumerate(self.regions)
+        }
         if not isinstance(smem, (int, np.integer)) or smem < 0:
             raise ValueError(f"smem is a number of bytes, not {smem!r}")
         shape = {"grid": _triple(grid, "grid"), "block": _triple(block, "block")}
         if (cluster := _triple(cluster, "cluster")) != [1, 1, 1]:
             shape["cluster"] = cluster
         launched = {"ptx": str(self.path), "entry": self.entry["name"], "dynamic_smem": int(smem), "params": self.params}
-        manifest = {"tensors": tensors, "launches": [{**launched, **shape}]}
-        (self.scratch / "launch.json").write_text(json.dumps(manifest))
+        return json.dumps({"tensors": tensors, "launches": [{**launched, **shape}]})
 
-    def arguments(self, with_outputs):
-        outputs = [f"--output=memory{i}={self.scratch}/result{i}.npy" for i in range(len(self.regions)) if with_outputs]
-        return [self.scratch / "launch.json", *outputs]
+    @contextlib.contextmanager
+    def open(self):
+        """The simulation with the PTX and the memory that the kernel starts with."""
+        with _library.Simulation(self.manifest) as simulation:
+            simulation.set_module(str(self.path), self.ptx)
+            for index, region in enumerate(self.regions):
+                simulation.set_array(f"memory{index}", region.contents())
+            yield simulation
 
-    def copy_back(self):
-        results = [np.load(self.scratch / f"result{i}.npy") for i in range(len(self.regions))]
+    def copy_back(self, simulation):
+        results = [simulation.get_array(f"memory{i}", (r.high - r.low,), np.uint8) for i, r in enumerate(self.regions)]
         for region, result in zip(self.regions, results):
             if any(array.flags.writeable for array, _ in region.arrays):
                 continue
@@ -483,8 +503,8 @@ class _PtxCall:
 class _DescribedCall:
     """A launch that a file describes: a manifest, a record, or a folder of records."""
 
-    def __init__(self, path, args, scratch):
-        self.path, self.scratch, self.scalars = path, scratch, {}
+    def __init__(self, path, args):
+        self.path, self.scalars = path, {}
         if not isinstance(args, Mapping) and len(args):
             raise TypeError(f"args of {path.name} is a dict: name of a tensor or a size -> array or number")
         self.tensors = self.read_tensors()
@@ -494,6 +514,8 @@ class _DescribedCall:
                 self.check_array(name, value)
             elif isinstance(value, (int, float, np.number)):
                 self.scalars[name] = np.asarray(value).item()
+                if isinstance(self.scalars[name], int) and not -(2**63) <= self.scalars[name] < 2**63:
+                    raise ValueError(f"args['{name}']: {value} does not fit 64 bits")
             else:
                 raise TypeError(f"args['{name}'] is a numpy array or a number, not {type(value).__name__}")
 
@@ -502,7 +524,7 @@ class _DescribedCall:
         try:
             return {k: v for file in files for k, v in json.loads(file.read_text()).get("tensors", {}).items()}
         except (ValueError, AttributeError):
-            return {}  # fa4-sim has the better message.
+            return {}  # The library has the better message.
 
     def check_array(self, name, array):
         if name not in self.tensors:
@@ -519,26 +541,27 @@ class _DescribedCall:
     def dtype(self, name):
         return DTYPES[self.tensors[name]["dtype"]]
 
-    def arguments(self, with_outputs):
-        arguments = [self.path, "--raw", *(f"{name}={value!r}" for name, value in self.scalars.items())]
-        for name, array in self.arrays.items():
-            # The shapes of arrays give a manifest its sizes; of tensors that are written first only the call can.
-            if self.tensors[name].get("role") != "out":
-                fp8 = array.dtype in (DTYPES["e4m3"], DTYPES["e5m2"])
-                to_npy(self.scratch / f"{name}.npy", array.view(np.uint8) if fp8 else array)
-                arguments.append(f"{name}={self.scratch}/{name}.npy")
-            if with_outputs:
-                arguments.append(f"--output={name}={self.scratch}/{name}.result.npy")
-        return arguments
+    @contextlib.contextmanager
+    def open(self):
+        """The simulation with the numbers and the arrays of the call."""
+        with _library.Simulation(self.path) as simulation:
+            for name, value in self.scalars.items():
+                simulation.set_number(name, value)
+            for name, array in self.arrays.items():
+                # The shapes of arrays give a manifest its sizes; of tensors that are written first only the call can.
+                if self.tensors[name].get("role") != "out":
+                    fp8 = array.dtype in (DTYPES["e4m3"], DTYPES["e5m2"])
+                    to_npy(file := io.BytesIO(), array.view(np.uint8) if fp8 else array)
+                    simulation.set_npy(name, file.getvalue())
+            yield simulation
 
-    def copy_back(self):
-        results = {name: np.load(self.scratch / f"{name}.result.npy") for name in self.arrays}
+    def copy_back(self, simulation):
         for name, array in self.arrays.items():
-            if results[name].shape != array.shape:
-                raise ValueError(f"args['{name}'] has shape {array.shape}, the tensor {results[name].shape}")
+            if (shape := simulation.shape_of(name)) != array.shape:
+                raise ValueError(f"args['{name}'] has shape {array.shape}, the tensor {shape}")
         for name, array in self.arrays.items():
             if array.flags.writeable:
                 dtype = self.dtype(name)
-                values = results[name].view(dtype)
+                values = simulation.get_array(name, array.shape, dtype)
                 is_bits = array.dtype.kind == "u" and dtype.kind not in "biu"
                 array[...] = values.view(array.dtype) if is_bits else values.astype(array.dtype)

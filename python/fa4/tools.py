@@ -5,16 +5,14 @@
 
 `find_tool("fa4-opt")` looks, in this order, at the environment variable of the
 tool (FA4_OPT, FA4_COMPILE, FA4_SIM, ...: its path), next to FA4_OPT if that is
-set, in the package's `lib`, where a wheel has fa4-sim, in build/release/bin of the
-checkout that this file is in, and in PATH.
+set, in build/release/bin of the checkout that this file is in, and in PATH.
 """
 
 import os
 import shutil
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent
-ROOT = PACKAGE.parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 # Debian's packages put LLVM's tools there, and only some of them into PATH.
 DEBIAN_LLVM_BIN = "/usr/lib/llvm-22/bin"
 
@@ -32,10 +30,9 @@ def find_tool(name: str) -> str:
             return path
         raise ToolNotFoundError(f"{variable} is {given}, which cannot be run")
     fa4_opt = os.environ.get("FA4_OPT")
-    folders = [Path(fa4_opt).parent] if fa4_opt else [PACKAGE / "lib", ROOT / "build" / "release" / "bin"]
-    for folder in folders:
-        if os.access(folder / name, os.X_OK):
-            return str(folder / name)
+    folder = Path(fa4_opt).parent if fa4_opt else ROOT / "build" / "release" / "bin"
+    if os.access(folder / name, os.X_OK):
+        return str(folder / name)
     if path := shutil.which(name):
         return path
     raise ToolNotFoundError(f"{name} not found in {folder} or in PATH; build it, or set {variable} to its path")

@@ -305,6 +305,93 @@ static void testCompileErrors(void) {
   assert(!text);
 }
 
+/// Returns what fa4SimulationReport says of the kernel of testReport, which
+/// writes behind the end of x. Shows why and returns null where it fails.
+static char *reportOn(Fa4Simulation *simulation, const char *label,
+                      const Fa4SimulateOptions *options, bool timed) {
+  char *json, *message;
+  Fa4Status status =
+      fa4SimulationReport(simulation, options, timed, &json, &message);
+  if (status != FA4_OK)
+    show(label, status, message);
+  assert((status == FA4_OK) == (json != NULL));
+  return json;
+}
+
+static void testReport(void) {
+  const char *ptx = ".version 8.6\n.target sm_100a\n.address_size 64\n"
+                    ".visible .entry k(.param .u64 x) {\n"
+                    ".reg .b64 %rd<2>; .reg .b32 %r<2>;\n"
+                    "ld.param.u64 %rd1, [x];\nld.global.u32 %r1, [%rd1+4];\n"
+                    "st.global.u32 [%rd1], %r1;\n"
+                    "st.global.u32 [%rd1+8], 1;\nret;\n}\n";
+  const char *manifest =
+      "{\"version\": 1, \"ptx\": \"k.ptx\", \"tensors\": {\"x\": {\"dtype\":"
+      " \"u32\", \"shape\": [1, 2], \"role\": \"inout\"}}, \"grid\": [1],"
+      " \"block\": [1], \"params\": [{\"tensor\": \"x\"}]}";
+  Fa4Simulation *simulation;
+  char *json, *message;
+  show("no such record",
+       fa4SimulationRead("/nowhere/launch-0.json", &simulation, &message),
+       message);
+  assert(!simulation);
+  show("no ptx", fa4DescribePtx("k.ptx", "}", 1, &json, &message), message);
+  assert(!json);
+  check(fa4DescribePtx("k.ptx", ptx, strlen(ptx), &json, &message), message);
+  printf("entries: %s\n", json);
+  fa4FreeText(json);
+
+  check(fa4SimulationCreate(manifest, strlen(manifest), &simulation, &message),
+        message);
+  check(fa4SimulationSetModule(simulation, "k.ptx", ptx, strlen(ptx), &message),
+        message);
+  show("no npy", fa4SimulationSetNpy(simulation, "x", "npy", 3, &message),
+       message);
+  // 5 and 7 as numpy writes them, behind a header of 128 bytes.
+  char npy[128 + 8] = "\x93NUMPY\x01\x00\x76\x00{'descr': '<u4', "
+                      "'fortran_order': False, 'shape': (1, 2)}";
+  for (size_t i = strlen(npy + 10) + 10; i < 127; ++i)
+    npy[i] = ' ';
+  npy[127] = '\n';
+  const uint32_t x[2] = {5, 7};
+  memcpy(npy + 128, x, sizeof(x));
+  check(fa4SimulationSetNpy(simulation, "x", npy, sizeof(npy), &message),
+        message);
+
+  Fa4SimulateOptions options = {.size = sizeof(options), .allow = "racy"};
+  reportOn(simulation, "allow", &options, false);
+  options.allow = NULL;
+  options.policy = "fair";
+  reportOn(simulation, "policy", &options, false);
+  options.policy = "lazy";
+  const bool interrupt = true;
+  options.interrupt = &interrupt;
+  reportOn(simulation, "interrupt", &options, false);
+  reportOn(simulation, "interrupt by the clock", &options, true);
+  options.interrupt = NULL;
+  json = reportOn(simulation, "report", &options, false);
+  printf("report: %s\n", json);
+  fa4FreeText(json);
+  options.allow = "out-of-bounds,race";
+  json = reportOn(simulation, "report", &options, true);
+  printf("allowed, by the clock: %s\n",
+         strstr(json, "\"cycles\"") && strstr(json, "\"ok\":true") ? "ok"
+                                                                   : json);
+  fa4FreeText(json);
+  fa4FreeText(reportOn(simulation, "report", &options, false));
+  int64_t shape[3] = {0, 0, -1};
+  assert(fa4SimulationGetBufferShape(simulation, "none", shape, 3) == 0);
+  assert(fa4SimulationGetBufferShape(simulation, "x", NULL, 0) == 2);
+  assert(fa4SimulationGetBufferShape(simulation, "x", shape, 3) == 2);
+  assert(shape[0] == 1 && shape[1] == 2 && shape[2] == -1);
+  uint32_t result[2];
+  check(
+      fa4SimulationGetBuffer(simulation, "x", result, sizeof(result), &message),
+      message);
+  printf("x: %u %u\n", result[0], result[1]);
+  fa4SimulationDestroy(simulation);
+}
+
 static void testSimulatorErrors(void) {
   Fa4Simulation *simulation;
   char *message;
@@ -391,6 +478,7 @@ int main(void) {
   testGradientSpec();
   testCompileErrors();
   testSimulatorErrors();
+  testReport();
   testThreads();
   return 0;
 }

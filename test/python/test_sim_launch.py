@@ -6,6 +6,9 @@ arrays, what a finding raises, and the message of each argument that does not fi
 
 import json
 import re
+import signal
+import threading
+import time
 
 import ml_dtypes
 import numpy as np
@@ -308,7 +311,10 @@ def test_wrong_launches(tmp_path):
         ({"smem": -1}, ValueError, "smem is a number of bytes, not -1"),
         ({"smem": 1 << 20}, sim.KernelError, "an SM has 232448"),
         ({"seeds": (1, 2, 3)}, ValueError, "seeds is one number, or a first and a last"),
-        ({"allow": "races"}, sim.KernelError, "--allow: 'races' is no finding"),
+        ({"allow": "races"}, sim.KernelError, "^allow: 'races' is no finding"),
+        ({"policy": "fair"}, sim.KernelError, r"^policy: there is no policy 'fair' \(known: random, eager, lazy, priority\)"),
+        ({"threads": -1}, ValueError, "threads is a number from 0 to 1024, not -1"),
+        ({"max_instructions": 3}, sim.KernelError, "the instruction limit is reached"),
         ({"kernel": "absent.ptx"}, FileNotFoundError, "kernel is neither PTX text nor a file that is there: 'absent.ptx'"),
         ({"kernel": 5}, TypeError, "kernel is PTX text or a path, not int"),
         ({"kernel": swap.replace("xor.b32", "xor.c32")}, sim.KernelError, r"^kernel.ptx:10:\d+: .*xor.c32"),
@@ -318,6 +324,16 @@ def test_wrong_launches(tmp_path):
             sim.launch(**{"kernel": swap, "grid": 8, "block": 1, "cluster": 2, "args": [data], **keywords})
     with pytest.raises(sim.KernelError, match="no result after 0.1 s"):
         sim.launch(COUNT, 1, 1, args=[], timeout=0.1)
+
+
+def test_ctrl_c_ends_a_launch():
+    """Ctrl-C while a kernel runs that never ends: the launch must raise KeyboardInterrupt soon, as other calls of Python."""
+    press = threading.Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+    press.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        sim.launch(COUNT, 1, 1, args=[], timeout=300)
+    assert time.monotonic() - begin < 60
 
 
 def test_records(tmp_path, xyz):

@@ -59,18 +59,11 @@ CUresult Driver::initialize() {
     return fail(CUDA_ERROR_NO_DEVICE,
                 "FA4_DRIVER_CHECK is 0 or 1, not '" + check + "'");
   read.check = check != "0";
-  llvm::SmallVector<StringRef> kinds, folders;
-  variable("FA4_DRIVER_ALLOW").split(kinds, ',', -1, /*KeepEmpty=*/false);
-  for (StringRef kind : kinds) {
-    if (kind != sim::allStrict &&
-        !llvm::is_contained(sim::survivableKinds(), kind))
-      return fail(CUDA_ERROR_NO_DEVICE,
-                  "FA4_DRIVER_ALLOW: '" + kind +
-                      "' is no finding behind which a run can go on; " +
-                      suggestName(kind, llvm::to_vector_of<StringRef>(
-                                            sim::survivableKinds())));
-    read.allowed.push_back(kind.str());
-  }
+  auto allowed = sim::parseAllowedKinds(variable("FA4_DRIVER_ALLOW"));
+  if (!allowed)
+    return fail(CUDA_ERROR_NO_DEVICE,
+                "FA4_DRIVER_ALLOW: " + llvm::toString(allowed.takeError()));
+  read.allowed = std::move(*allowed);
   StringRef seed = variable("FA4_DRIVER_SEED");
   if (!seed.empty() && seed.getAsInteger(0, read.seed))
     return fail(CUDA_ERROR_NO_DEVICE,
@@ -83,6 +76,7 @@ CUresult Driver::initialize() {
                       "' (known: " + sim::policyNames + ")");
     read.policy = *policy;
   }
+  llvm::SmallVector<StringRef> folders;
   variable("FA4_DRIVER_PTX").split(folders, ':', -1, /*KeepEmpty=*/false);
   for (StringRef folder : folders)
     read.ptxFolders.push_back(folder.str());

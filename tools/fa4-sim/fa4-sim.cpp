@@ -7,6 +7,7 @@
 
 #include "ComparePrinter.h"
 #include "EntryPrinter.h"
+#include "LaunchPrinter.h"
 #include "ReportPrinter.h"
 #include "TimePrinter.h"
 #include "TimedLaunch.h"
@@ -153,16 +154,10 @@ readBinding(StringRef text,
 static bool readAllowed(const InputArgList &args,
                         std::vector<std::string> &allowed) {
   for (const std::string &list : args.getAllArgValues(OPT_allow)) {
-    llvm::SmallVector<StringRef> kinds;
-    StringRef(list).split(kinds, ',');
-    for (StringRef kind : kinds) {
-      if (kind != allStrict && !llvm::is_contained(survivableKinds(), kind))
-        return fail("--allow: '" + kind.str() +
-                    "' is no finding behind which a run can go on; " +
-                    fa4::suggestName(kind, llvm::to_vector_of<StringRef>(
-                                               survivableKinds())));
-      allowed.push_back(kind.str());
-    }
+    auto kinds = parseAllowedKinds(list);
+    if (!kinds)
+      return fail("--allow: " + llvm::toString(kinds.takeError()));
+    llvm::append_range(allowed, *kinds);
   }
   return true;
 }
@@ -469,22 +464,10 @@ private:
 
   void addJson(uint64_t seed, size_t launch, const RunResult &result,
                const std::optional<TimeResult> &time) {
-    const ptx::Module &module = session.module(launch);
-    llvm::json::Array reports, notes;
-    for (const Report &report : result.reports)
-      (report.severity == Severity::Note ? notes : reports)
-          .push_back(toJson(module, report));
-    llvm::json::Object run{{"seed", int64_t(seed)},
-                           {"launch", int64_t(launch)},
-                           {"entry", session.launch(launch).entry},
-                           {"findings", int64_t(result.findings)},
-                           {"strict", int64_t(result.strict)},
-                           {"reports", std::move(reports)},
-                           {"notes", std::move(notes)}};
+    llvm::json::Object run =
+        launchToJson(session, launch, seed, result, time ? &*time : nullptr);
     if (options.stats)
       run["stats"] = toJson(result.stats);
-    if (time)
-      run["time"] = toJson(*time);
     if (!options.watched.empty())
       run["watch"] = watch.takeJson();
     runs.push_back(std::move(run));

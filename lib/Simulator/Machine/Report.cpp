@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Simulator/Machine/Report.h"
-
+#include "fa4/Support/Tool.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
 using namespace fa4::sim;
@@ -62,6 +63,22 @@ llvm::ArrayRef<llvm::StringLiteral> fa4::sim::survivableKinds() {
                                                   "uninitialised-row",
                                                   "warpgroup-mismatch"};
   return kinds;
+}
+
+llvm::Expected<std::vector<std::string>>
+fa4::sim::parseAllowedKinds(llvm::StringRef list) {
+  std::vector<std::string> allowed;
+  llvm::SmallVector<llvm::StringRef> kinds;
+  list.split(kinds, ',', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef kind : kinds) {
+    if (kind != allStrict && !llvm::is_contained(survivableKinds(), kind))
+      return llvm::createStringError(
+          "'" + kind + "' is no finding behind which a run can go on; " +
+          suggestName(kind,
+                      llvm::to_vector_of<llvm::StringRef>(survivableKinds())));
+    allowed.push_back(kind.str());
+  }
+  return allowed;
 }
 
 bool ReportSink::isAllowed(const std::string &kind) const {

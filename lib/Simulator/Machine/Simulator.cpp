@@ -376,6 +376,7 @@ llvm::Expected<RunResult> Simulator::run(const LaunchConfig &config,
                                          const RunOptions &options) {
   auto begin = std::chrono::steady_clock::now();
   ReportSink sink(options.keepGoing, options.allowed, options.isStrict);
+  sink.interruptBy(options.interrupt);
   Grid grid(*globalMemory, sink, options);
   if (llvm::Error error = fillGrid(grid, config, *decoded))
     return std::move(error);
@@ -399,6 +400,8 @@ llvm::Expected<RunResult> Simulator::run(const LaunchConfig &config,
                                                : residentByMemory(grid);
   Workers workers(grid, threads, std::max(resident, threads));
   workers.run();
+  if (sink.isInterrupted())
+    return llvm::createStringError("the run was interrupted");
   if (grid.checker && !sink.shouldStop())
     grid.checker->finish();
   RunResult result;

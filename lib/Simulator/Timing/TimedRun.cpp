@@ -66,7 +66,9 @@ public:
          const RunOptions &run, const TimeOptions &options)
       : timed(program, costs), memory(memory), run(run), options(options),
         sink(run.keepGoing, run.allowed, run.isStrict),
-        grid(memory, sink, run) {}
+        grid(memory, sink, run) {
+    sink.interruptBy(run.interrupt);
+  }
 
   llvm::Error prepare(const LaunchConfig &config);
   TimedResult time();
@@ -890,5 +892,8 @@ fa4::sim::runTimed(const Program &program, GlobalMemory &memory,
   Launch launch(program, memory, costs, run, options);
   if (llvm::Error error = launch.prepare(config))
     return std::move(error);
-  return launch.time();
+  TimedResult result = launch.time();
+  if (run.interrupt && __atomic_load_n(run.interrupt, __ATOMIC_RELAXED))
+    return llvm::createStringError("the run was interrupted");
+  return result;
 }

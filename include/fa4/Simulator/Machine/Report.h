@@ -16,6 +16,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -62,6 +63,11 @@ llvm::ArrayRef<llvm::StringLiteral> survivableKinds();
 /// What stands for all strict findings in a list of kinds.
 constexpr llvm::StringLiteral allStrict = "strict";
 
+/// Reads a list of kinds with commas between, each of `survivableKinds` or
+/// `allStrict`. Fails for another kind.
+llvm::Expected<std::vector<std::string>>
+parseAllowedKinds(llvm::StringRef list);
+
 /// Collects reports from all worker threads.
 class ReportSink {
 public:
@@ -77,8 +83,16 @@ public:
   void add(Report report);
   /// Whether findings of this kind are dropped.
   bool isAllowed(const std::string &kind) const;
+  /// The run stops, too, once another thread sets `*flag`, which may be null
+  /// and has to outlive this.
+  void interruptBy(const bool *flag) { interrupt = flag; }
+  bool isInterrupted() const {
+    return interrupt && __atomic_load_n(interrupt, __ATOMIC_RELAXED);
+  }
   /// True once the run should stop (the first error without keepGoing).
-  bool shouldStop() const { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
+  bool shouldStop() const {
+    return __atomic_load_n(&stop, __ATOMIC_RELAXED) || isInterrupted();
+  }
   void requestStop() { __atomic_store_n(&stop, true, __ATOMIC_RELAXED); }
   /// Number of findings, errors and strict ones, counting repetitions.
   uint64_t total() const;
@@ -93,6 +107,7 @@ private:
   bool keepGoing, isStrict;
   unsigned maxDistinct;
   bool stop = false;
+  const bool *interrupt = nullptr;
 };
 
 } // namespace fa4::sim

@@ -106,6 +106,9 @@ struct RunOptions {
   /// Products of tensor cores are not computed: their results are as if A were
   /// zeros. For timed runs whose results nobody looks at.
   bool skipProducts = false;
+  /// Another thread sets the flag to end the run early, which is an error then.
+  /// May be null.
+  const bool *interrupt = nullptr;
   /// Called now and then from a worker thread with the number of finished
   /// clusters and of all clusters.
   std::function<void(uint64_t, uint64_t)> progress;
