@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fa4 import reference
-from fa4_testing.cpu import dtype_of
+from fa4_testing.cpu import dtype_of, mask_text
 from fa4.reference import Mask
 
 
@@ -295,12 +295,3 @@ class Form:
         results = function(*values, *garbage)
         assert all((g == g.dtype.type(7)).all() for g in garbage)
         return dict(zip(names, results if len(names) > 1 else (results,)))
-
-
-def mask_text(mask):
-    """`#attn.mask`, as an op prints it."""
-    causal = mask.right == 0
-    parts = ["causal" if causal else "window"]
-    parts += [f"left = {mask.left}"] if mask.left is not None else []
-    parts += [f"right = {mask.right}"] if mask.right is not None and not causal else []
-    return f"mask<{', '.join(parts + [mask.alignment])}>"

@@ -8,14 +8,13 @@ import functools
 import ml_dtypes
 import numpy as np
 import pytest
-from forms import mask_text
 from heap import leaks
 from mods import KINKED, SMOOTH
 from table import GROUP_OF, GROUPS
 
 from fa4 import reference
 from fa4_testing import cpu
-from fa4_testing.cpu import dtype_of
+from fa4_testing.cpu import dtype_of, mask_text
 
 
 def _compile(forms):

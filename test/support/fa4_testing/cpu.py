@@ -33,6 +33,7 @@ import ml_dtypes
 import numpy as np
 
 from fa4.errors import CompileError
+from fa4.reference import Mask
 from fa4.tools import ToolNotFoundError, find_llvm_tool, find_tool
 
 
@@ -71,6 +72,15 @@ _SCALARS = {
 def dtype_of(element: str) -> np.dtype:
     """The numpy dtype of an MLIR element type."""
     return np.dtype(_DTYPES[element])
+
+
+def mask_text(mask: Mask) -> str:
+    """`#attn.mask` in MLIR, as an op prints it."""
+    causal = mask.right == 0
+    parts = ["causal" if causal else "window"]
+    parts += [f"left = {mask.left}"] if mask.left is not None else []
+    parts += [f"right = {mask.right}"] if mask.right is not None and not causal else []
+    return f"mask<{', '.join(parts + [mask.alignment])}>"
 
 
 @dataclass(frozen=True)

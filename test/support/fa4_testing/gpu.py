@@ -23,7 +23,7 @@ import ml_dtypes
 import numpy as np
 
 from fa4 import cuda_tools
-from fa4_testing.cpu import CompileError, dtype_of
+from fa4_testing.cpu import CompileError, dtype_of, mask_text
 from fa4.errors import SimulationError
 from fa4.reference import Mask
 from fa4.sim import to_npy
@@ -91,7 +91,7 @@ class Op:
         )
         lse = "memref<?x?x?xf32>"
         mask = MASKS[self.mask]
-        clause = f" mask<causal, {mask.alignment}>" if mask else ""
+        clause = f" {mask_text(mask)}" if mask else ""
         return f"""func.func @{self.name}(
     %q: {data}, %k: {data}, %v: {values},
     %out: {values}, %lse: {lse}) {{

@@ -21,6 +21,7 @@ import numpy as np
 
 from fa4 import reference
 from fa4_testing import gpu, grid
+from fa4_testing.cpu import mask_text
 from fa4_testing.programs import mods
 from fa4.reference import Mask
 
@@ -68,11 +69,7 @@ def clauses_of(layout, mask, scale):
     """The clauses of the forward op and of the gradient that say the form, as text."""
     text = f"layout<{layout}>"
     if mask:
-        words = ["causal"] if mask.right == 0 else ["window"]
-        words += [] if mask.left is None else [f"left = {mask.left}"]
-        if mask.right not in (None, 0):
-            words.append(f"right = {mask.right}")
-        text += f" mask<{', '.join(words)}, {mask.alignment}>"
+        text += f" {mask_text(mask)}"
     if scale is not None:
         text += f" scale({np.float32(scale):.9e})"
     return text
