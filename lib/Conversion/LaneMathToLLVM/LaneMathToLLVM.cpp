@@ -11,6 +11,7 @@
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -71,6 +72,18 @@ Value LaneBuilder::constant(Type type, double value) {
 }
 
 Value LaneBuilder::extract(Value vector, int64_t position) {
+  // LLVM would find the element, too, but at a multiple of the cost.
+  while (auto slice = vector.getDefiningOp<vector::ExtractStridedSliceOp>()) {
+    if (slice.getSourceVectorType().getRank() != 1 || slice.hasNonUnitStrides())
+      break;
+    position += cast<IntegerAttr>(slice.getOffsets()[0]).getInt();
+    vector = slice.getSource();
+  }
+  if (auto built = vector.getDefiningOp<vector::FromElementsOp>())
+    return built.getElements()[position];
+  DenseElementsAttr elements;
+  if (matchPattern(vector, m_Constant(&elements)))
+    return constant(cast<TypedAttr>(elements.getValues<Attribute>()[position]));
   return LLVM::ExtractElementOp::create(*this, vector,
                                         constant(getI32IntegerAttr(position)));
 }
