@@ -183,6 +183,43 @@ tile.kernel @poison(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
 
 // -----
 
+// An element of a slice is taken from the row, and one of a constant is a constant: LLVM would
+// spend several times as long to find them through a vector that nothing else needs.
+//
+// CHECK-LABEL: llvm.func @elements(
+// CHECK-NOT: vector<2xf32>
+// CHECK-DAG: %[[FIVE:.*]] = llvm.mlir.constant(5 : i32) : i32
+// CHECK-DAG: %[[TWO:.*]] = llvm.mlir.constant(2.000000e+00 : f32) : f32
+// CHECK-NOT: vector<2xf32>
+// CHECK: %[[E:.*]] = llvm.extractelement %{{.*}}[%[[FIVE]] : i32] : vector<32xf32>
+// CHECK: llvm.fmul %[[E]], %[[TWO]] : f32
+tile.kernel @elements(%x: f32 {tile.name = "x"}, %y: memref<?xf32> {tile.name = "y", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], tmem_columns = 32 : i64} {
+  %c = tile.channel "c" tmem stages(1) place<offset(0) full(0) arrivals(128) empty(1) arrivals(128)> : <vector<128x32xf32>>
+  tile.role @writer kind(vector) first_warp(0) {
+    %all = vector.broadcast %x : f32 to vector<32xf32>
+    tile.acquire %c : <vector<128x32xf32>>
+    tile.write %all, %c : vector<32xf32>, <vector<128x32xf32>>
+    tile.commit %c : <vector<128x32xf32>>
+  }
+  tile.role @reader kind(vector) first_warp(4) {
+    %i = tile.work_tile : index
+    %c128 = arith.constant 128 : index
+    %row = arith.muli %i, %c128 : index
+    tile.wait %c : <vector<128x32xf32>>
+    %v = tile.read %c : <vector<128x32xf32>> -> vector<32xf32>
+    %pair = vector.extract_strided_slice %v {offsets = [4], sizes = [2], strides = [1]} : vector<32xf32> to vector<2xf32>
+    %e = vector.extract %pair[1] : f32 from vector<2xf32>
+    %twos = arith.constant dense<2.0> : vector<2xf32>
+    %two = vector.extract %twos[0] : f32 from vector<2xf32>
+    %product = arith.mulf %e, %two : f32
+    tile.release %c : <vector<128x32xf32>>
+    tile.put %product, %y[%row] dim 0 : f32, memref<?xf32>
+  }
+}
+
+// -----
+
 // Pairs of halves become words and a row of them becomes stores of four words, without vectors
 // of one word and without a vector of the whole row, which LLVM would have to split again.
 //
