@@ -246,10 +246,15 @@ void Lifetimes::addEventsAfter(const Access &access, Events &events) {
   }
 }
 
-void Lifetimes::addEventsAfterWaits(const Event &event, bool inSharedMemory,
-                                    Events &events) {
+const Lifetimes::Events &Lifetimes::getEventsAfterWaits(Event event,
+                                                        bool inSharedMemory) {
+  auto [known, isNew] = eventsAfterWaits.try_emplace(
+      {event.first.getOperation(), event.second.getOperation(),
+       inSharedMemory});
+  Events &common = known->second;
+  if (!isNew)
+    return common;
   // All waits count, because the sizes may decide which one is the last.
-  Events common;
   bool isFirst = true;
   for (WaitOp wait : uses.find(event.first)->second.waits) {
     if (wait->getParentOfType<RoleOp>() != event.second)
@@ -263,7 +268,7 @@ void Lifetimes::addEventsAfterWaits(const Event &event, bool inSharedMemory,
       common.remove_if(
           [&](const Event &other) { return !after.contains(other); });
   }
-  events.insert(common.begin(), common.end());
+  return common;
 }
 
 const Lifetimes::Events &Lifetimes::getEventsAfter(const Access &access) {
@@ -273,9 +278,11 @@ const Lifetimes::Events &Lifetimes::getEventsAfter(const Access &access) {
   if (!isNew)
     return events;
   addEventsAfter(access, events);
-  // The loop uses indices and copies, because the vector grows meanwhile.
-  for (unsigned i = 0; i < events.size(); ++i)
-    addEventsAfterWaits(Event(events[i]), access.inSharedMemory, events);
+  // The loop uses indices, because the vector grows meanwhile.
+  for (unsigned i = 0; i < events.size(); ++i) {
+    const Events &after = getEventsAfterWaits(events[i], access.inSharedMemory);
+    events.insert(after.begin(), after.end());
+  }
   return events;
 }
 

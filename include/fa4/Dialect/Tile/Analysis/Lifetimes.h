@@ -103,12 +103,11 @@ private:
   bool isBalanced(const ChannelUses &uses, RoleOp consumer);
   /// Adds the events that a commit after `access` makes known to other roles.
   void addEventsAfter(const Access &access, Events &events);
-  /// Adds the events that have surely happened when the role of `event` has
+  /// Returns the events that have surely happened when the role of `event` has
   /// returned from all its waits for the channel: the events after all of these
   /// waits. `inSharedMemory` tells whether the first access was to shared or to
   /// tensor memory.
-  void addEventsAfterWaits(const Event &event, bool inSharedMemory,
-                           Events &events);
+  const Events &getEventsAfterWaits(Event event, bool inSharedMemory);
   /// Returns the events that cannot happen before `access` has ended, directly
   /// or through other roles.
   const Events &getEventsAfter(const Access &access);
@@ -127,6 +126,10 @@ private:
   /// Results of getEventsAfter. The keys are the operation, whether it is an
   /// MMA, and whether the access is to shared memory.
   std::map<std::tuple<mlir::Operation *, bool, bool>, Events> eventsAfter;
+  /// Results of getEventsAfterWaits. The keys are the channel, the role, and
+  /// whether the access is to shared memory.
+  std::map<std::tuple<mlir::Operation *, mlir::Operation *, bool>, Events>
+      eventsAfterWaits;
 };
 
 /// Returns true if `commit` publishes the result of an MMA: consumers then know
