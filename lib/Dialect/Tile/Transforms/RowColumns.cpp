@@ -60,7 +60,6 @@ bool RowColumns::buildUniform(Operation *op, OpBuilder &b) {
     return false;
   Location loc = op->getLoc();
   VectorType type = pairType(op->getResult(0).getType());
-  bool perColumn = isPerColumn(op);
   Value pair, element;
   if (auto broadcast = dyn_cast<vector::BroadcastOp>(op)) {
     element = getScalar(broadcast.getSource());
@@ -69,14 +68,12 @@ bool RowColumns::buildUniform(Operation *op, OpBuilder &b) {
     auto splat =
         cast<SplatElementsAttr>(cast<arith::ConstantOp>(op).getValue());
     pair = arith::ConstantOp::create(b, loc, splat.resizeSplat(type));
-    if (perColumn)
-      element =
-          arith::ConstantOp::create(b, loc, splat.getSplatValue<TypedAttr>());
+    element =
+        arith::ConstantOp::create(b, loc, splat.getSplatValue<TypedAttr>());
   }
   Columns &known = (*this)[op->getResult(0)];
   llvm::fill(known.pairs, pair);
-  if (perColumn)
-    llvm::fill(known.elements, element);
+  llvm::fill(known.elements, element);
   return true;
 }
 
