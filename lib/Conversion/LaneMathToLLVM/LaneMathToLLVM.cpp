@@ -9,6 +9,7 @@
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -468,19 +469,18 @@ struct LaneMathToLLVM : public fa4::impl::LaneMathToLLVMBase<LaneMathToLLVM> {
   void runOnOperation() override {
     // The lowering knows a selection by a bit from the operations that compute
     // its condition. None of these operations is replaced here.
-    WalkResult result = getOperation()->walk([](Operation *op) {
+    auto lower = [](Operation *op) -> LogicalResult {
       LaneBuilder builder(op);
       if (Value lowered = lowerLaneMath(builder, op)) {
         op->getResult(0).replaceAllUsesWith(lowered);
         op->erase();
-        return WalkResult::advance();
+        return success();
       }
       if (!mustBeLowered(op))
-        return WalkResult::advance();
-      op->emitOpError("has no instructions for a thread on these types");
-      return WalkResult::interrupt();
-    });
-    if (result.wasInterrupted())
+        return success();
+      return op->emitOpError("has no instructions for a thread on these types");
+    };
+    if (failed(fa4::checkEach(getOperation(), lower)))
       signalPassFailure();
   }
 };

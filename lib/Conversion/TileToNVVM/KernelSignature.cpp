@@ -10,6 +10,7 @@
 #include "LaunchConditions.h"
 #include "ManifestAttribute.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -65,16 +66,16 @@ static Value getLaneAccess(Operation *op) {
 LogicalResult KernelSignature::addPointers() {
   Builder builder(kernel.getContext());
   std::set<unsigned> accessed;
-  WalkResult result = kernel.walk([&](Operation *op) {
+  auto addAccess = [&](Operation *op) -> LogicalResult {
     Value memref = getLaneAccess(op);
     if (!memref)
-      return WalkResult::advance();
+      return success();
     if (failed(checkIsArgument(op, memref)))
-      return WalkResult::interrupt();
+      return failure();
     accessed.insert(cast<BlockArgument>(memref).getArgNumber());
-    return WalkResult::advance();
-  });
-  if (result.wasInterrupted())
+    return success();
+  };
+  if (failed(fa4::checkEach(kernel, addAccess)))
     return failure();
   for (unsigned argument : accessed) {
     MemRefType type = memrefType(argument);
@@ -163,9 +164,7 @@ LogicalResult KernelSignature::addSizes() {
     if (OrderAttr order = kernel.getOrderAttr(); order && order.getSize())
       addSize(Formula::size(order.getSize().getValue()));
   }
-  WalkResult result =
-      kernel.walk([&](Operation *op) { return WalkResult(addSizesOf(op)); });
-  return success(!result.wasInterrupted());
+  return fa4::checkEach(kernel, [&](Operation *op) { return addSizesOf(op); });
 }
 
 LLVM::LLVMFuncOp KernelSignature::createFunction(OpBuilder &builder) const {

@@ -9,6 +9,7 @@
 #include "fa4/Conversion/TileToNVVM/LaunchSequence.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -258,11 +259,8 @@ FailureOr<json::Object> LaunchSequence::build() {
     for (OpOperand &init : launch.getDpsInitsMutable())
       written.insert(findStorage(launch, init));
   });
-  WalkResult result = function.walk([&](LaunchOp launch) {
-    return failed(add(launch)) ? WalkResult::interrupt()
-                               : WalkResult::advance();
-  });
-  if (result.wasInterrupted() || failed(checkOthers()))
+  auto addLaunch = [&](LaunchOp launch) { return add(launch); };
+  if (failed(fa4::checkEach(function, addLaunch)) || failed(checkOthers()))
     return failure();
   return json::Object{{"sizes", std::move(sizes)},
                       {"requires", std::move(conditions)},

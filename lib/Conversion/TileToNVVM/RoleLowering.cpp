@@ -8,6 +8,7 @@
 
 #include "RoleLowering.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -359,16 +360,12 @@ LogicalResult RoleLowering::lowerBlock(Block &block) {
 /// Whether addresses that the role accesses depend on the number of the CTA in
 /// its cluster.
 static bool dependsOnRank(RoleOp role) {
-  return role
-      .walk([](Operation *op) {
-        auto write = dyn_cast<WriteOp>(op);
-        bool depends =
-            isa<LoadOp, ExchangeOp>(op) ||
-            (write &&
-             write.getChannel().getDefiningOp<ChannelOp>().getExchange());
-        return depends ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return fa4::anyIn(role, [](Operation *op) {
+    auto write = dyn_cast<WriteOp>(op);
+    return isa<LoadOp, ExchangeOp>(op) ||
+           (write &&
+            write.getChannel().getDefiningOp<ChannelOp>().getExchange());
+  });
 }
 
 LogicalResult RoleLowering::lower() {

@@ -10,6 +10,7 @@
 #include "Formula.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Support/NestedOps.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -132,15 +133,13 @@ copiedTile(Operation *op) {
 
 FailureOr<TensorMaps> TensorMaps::collect(KernelOp kernel) {
   TensorMaps result;
-  WalkResult walk = kernel.walk([&](Operation *op) {
+  auto add = [&](Operation *op) -> LogicalResult {
     auto [memref, tile, dims] = copiedTile(op);
-    if (!tile)
-      return WalkResult::advance();
     auto store = dyn_cast<StoreOp>(op);
-    return WalkResult(
-        result.add(op, memref, tile, dims, store && store.getTo()));
-  });
-  if (walk.wasInterrupted())
+    return tile ? result.add(op, memref, tile, dims, store && store.getTo())
+                : success();
+  };
+  if (failed(fa4::checkEach(kernel, add)))
     return failure();
   return result;
 }

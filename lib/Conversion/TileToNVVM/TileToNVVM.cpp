@@ -12,6 +12,7 @@
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Tile/Analysis/OutputCoverage.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
+#include "fa4/Support/NestedOps.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -125,22 +126,17 @@ bool fitsIndex(arith::ConstantOp op) {
 /// Refuses what the conversion to LLVM, or the back end behind it, would change
 /// without a word.
 LogicalResult checkConvertible(LLVM::LLVMFuncOp function) {
-  WalkResult result = function.walk([](Operation *op) {
+  return fa4::checkEach(function, [](Operation *op) -> LogicalResult {
     if (auto constant = dyn_cast<arith::ConstantOp>(op);
-        constant && !fitsIndex(constant)) {
-      op->emitOpError("does not fit into an index, which has ")
-          << kIndexBits << " bits in a kernel";
-      return WalkResult::interrupt();
-    }
+        constant && !fitsIndex(constant))
+      return op->emitOpError("does not fit into an index, which has ")
+             << kIndexBits << " bits in a kernel";
     if (auto truncate = dyn_cast<arith::TruncFOp>(op);
-        truncate && truncate.getRoundingmode() && !isLaneMath(op)) {
-      op->emitOpError("has no instruction that rounds ")
-          << stringifyRoundingMode(*truncate.getRoundingmode());
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
+        truncate && truncate.getRoundingmode() && !isLaneMath(op))
+      return op->emitOpError("has no instruction that rounds ")
+             << stringifyRoundingMode(*truncate.getRoundingmode());
+    return success();
   });
-  return failure(result.wasInterrupted());
 }
 
 /// Converts what lowerLaneOps has left.

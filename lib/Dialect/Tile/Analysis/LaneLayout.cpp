@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Analysis/LaneLayout.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -152,20 +153,17 @@ static bool isMatrixOf(RoleOp role, VectorType type) {
 }
 
 static LogicalResult verifyMatrices(RoleOp role, int64_t rows) {
-  WalkResult walk = role.walk([&](Operation *op) {
+  return fa4::checkEach(role, [&](Operation *op) -> LogicalResult {
     for (Value result : op->getResults()) {
       auto type = dyn_cast<VectorType>(result.getType());
       if (!type || type.getRank() == 1)
         continue;
-      if (!isMatrixOf(role, type)) {
-        op->emitOpError("gives ")
-            << type << " in a role whose threads hold " << rows << " rows";
-        return WalkResult::interrupt();
-      }
+      if (!isMatrixOf(role, type))
+        return op->emitOpError("gives ")
+               << type << " in a role whose threads hold " << rows << " rows";
     }
-    return WalkResult::advance();
+    return success();
   });
-  return failure(walk.wasInterrupted());
 }
 
 FailureOr<LaneLayouts> LaneLayouts::infer(RoleOp role) {

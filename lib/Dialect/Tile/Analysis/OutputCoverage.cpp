@@ -9,6 +9,7 @@
 #include "fa4/Dialect/Tile/Analysis/OutputCoverage.h"
 #include "OutputStores.h"
 #include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
+#include "fa4/Support/NestedOps.h"
 
 using namespace mlir;
 using namespace fa4;
@@ -411,11 +412,8 @@ Coverage OutputCheck::run() {
 
 LogicalResult fa4::tile::verifyOutputs(KernelOp kernel) {
   IndexForms forms(IndexForms::Induction::Passes);
-  SmallVector<Operation *> accesses;
-  kernel.walk([&](Operation *op) {
-    if (isa<LoadOp, StoreOp, ReduceAddOp, PutOp>(op))
-      accesses.push_back(op);
-  });
+  SmallVector<Operation *> accesses =
+      fa4::collectOps<LoadOp, StoreOp, ReduceAddOp, PutOp>(kernel);
   bool ok = true;
   for (auto [argument, type] : llvm::enumerate(kernel.getArgumentTypes()))
     if (isa<MemRefType>(type))

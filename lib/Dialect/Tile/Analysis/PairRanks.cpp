@@ -9,6 +9,7 @@
 #include "fa4/Dialect/Tile/Analysis/PairRanks.h"
 #include "fa4/Dialect/Tile/Analysis/IndexForms.h"
 #include "fa4/Dialect/Tile/Analysis/RankDependence.h"
+#include "fa4/Support/NestedOps.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -38,7 +39,7 @@ public:
     for (PairTurn &turn : plan.turns)
       if (!obstacle)
         checkTurn(turn);
-    if (!obstacle && !hasMma(kernel))
+    if (!obstacle && !fa4::containsOp<MmaOp>(kernel))
       reject(kernel, "has no MMA that two CTAs could issue together");
     if (obstacle)
       return *obstacle;
@@ -329,11 +330,6 @@ void PairFinder::checkTurn(PairTurn &pairTurn) {
                        .getDimSize(0);
     pairTurn.rows = std::max(pairTurn.rows, rows / kPairSize);
   }
-}
-
-bool fa4::tile::hasMma(KernelOp kernel) {
-  return kernel.walk([](MmaOp) { return WalkResult::interrupt(); })
-      .wasInterrupted();
 }
 
 std::variant<PairPlan, PairObstacle> fa4::tile::findPairPlan(KernelOp kernel) {

@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Analysis/ReferenceAnalysis.h"
 #include "fa4/Dialect/Tile/Analysis/RowExponent.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -295,12 +296,10 @@ ReferenceAnalysis::Result ReferenceAnalysis::combine(Operation *op) const {
 LogicalResult ReferenceAnalysis::visit(Operation *op) {
   if (ignored.contains(op))
     return success();
-  bool usesAny = false;
-  op->walk([&](Operation *nested) {
-    for (Value operand : nested->getOperands())
-      usesAny |= bool(get(operand));
-  });
-  if (!usesAny)
+  auto isKnown = [&](Value value) { return get(value).has_value(); };
+  if (!fa4::anyIn(op, [&](Operation *nested) {
+        return llvm::any_of(nested->getOperands(), isKnown);
+      }))
     return success();
   if (op->getNumResults() != 1 || op->getNumRegions() != 0)
     return failure();

@@ -9,6 +9,7 @@
 #include "fa4/Dialect/Tile/Analysis/RegisterDemand.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -106,21 +107,15 @@ static unsigned countDescriptors(RoleOp role, const TargetDescription &target) {
 }
 
 static bool reducesRows(RoleOp role) {
-  return role
-      .walk([](Operation *op) {
-        return isa<vector::MultiDimReductionOp, vector::ReductionOp>(op)
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return fa4::containsOp<vector::MultiDimReductionOp, vector::ReductionOp>(
+      role);
 }
 
 unsigned fa4::tile::registersAcrossWaits(RoleOp role) {
   unsigned most = 0;
   if (reducesRows(role))
     return most;
-  bool hasLoop = role.walk([](scf::ForOp) { return WalkResult::interrupt(); })
-                     .wasInterrupted();
+  bool hasLoop = fa4::containsOp<scf::ForOp>(role);
   role.walk([&](WaitOp wait) {
     Block *block = wait->getBlock();
     if ((hasLoop && !isa<scf::ForOp>(block->getParentOp())) ||

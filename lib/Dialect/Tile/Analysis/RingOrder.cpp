@@ -10,6 +10,7 @@
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -208,10 +209,9 @@ std::optional<RingOrder::State> RingOrder::run(Operation &op, State state) {
                          : run(branch.getElseRegion().front(), state);
     return join(run(branch.getThenRegion().front(), state), otherwise);
   }
-  if (op.walk([&](Operation *inner) {
-          return inner != &op && hasEvent(inner) ? WalkResult::interrupt()
-                                                 : WalkResult::advance();
-        }).wasInterrupted())
+  if (fa4::anyIn(&op, [&](Operation *inner) {
+        return inner != &op && hasEvent(inner);
+      }))
     return std::nullopt;
   return state;
 }

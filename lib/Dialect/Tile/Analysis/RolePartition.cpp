@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Support/NestedOps.h"
 #include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -35,11 +36,6 @@ static bool isStoreWork(Operation *op) {
 
 static bool isElementwise(Operation *op) {
   return !isa<LoadOp, MmaOp, ExchangeOp>(op) && !isStoreWork(op);
-}
-
-static bool containsMma(Operation *op) {
-  return op->walk([](MmaOp) { return WalkResult::interrupt(); })
-      .wasInterrupted();
 }
 
 SmallVector<Value> RolePartition::getDataOperands(Operation *op) const {
@@ -75,13 +71,10 @@ void RolePartition::findData(KernelOp kernel) {
       }
       // Data made in an operation's regions may leave through its results.
       bool yieldsData =
-          op->getNumRegions() &&
-          op->walk([&](Operation *inner) {
-              return llvm::any_of(inner->getOperands(),
-                                  [&](Value value) { return isData(value); })
-                         ? WalkResult::interrupt()
-                         : WalkResult::advance();
-            }).wasInterrupted();
+          op->getNumRegions() && fa4::anyIn(op, [&](Operation *inner) {
+            return llvm::any_of(inner->getOperands(),
+                                [&](Value value) { return isData(value); });
+          });
       if (auto mma = dyn_cast<MmaOp>(op)) {
         mark(mma.getA());
         mark(mma.getB());
@@ -122,7 +115,7 @@ LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
       if (failed(checkCarried(*this, loop)) ||
           failed(collectNodes(*loop.getBody(), /*afterMma=*/false)))
         return failure();
-      afterMma |= containsMma(loop);
+      afterMma |= fa4::containsOp<MmaOp>(loop);
       continue;
     }
     if (auto work = dyn_cast<WorkOp>(op)) {
@@ -136,13 +129,10 @@ LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
                                [&](Value value) { return isData(value); });
     if (!isNode)
       continue;
-    if (op.getNumRegions() &&
-        op.walk([](Operation *inner) {
-            return isa<LoadOp, MmaOp, ExchangeOp, scf::ForOp>(inner) ||
-                           isStore(inner) || isStoreWork(inner)
-                       ? WalkResult::interrupt()
-                       : WalkResult::advance();
-          }).wasInterrupted())
+    if (op.getNumRegions() && fa4::anyIn(&op, [](Operation *inner) {
+          return isa<LoadOp, MmaOp, ExchangeOp, scf::ForOp>(inner) ||
+                 isStore(inner) || isStoreWork(inner);
+        }))
       return op.emitOpError(
           "has loads, stores, MMAs or loops in its regions; only arithmetic "
           "can be conditional");
@@ -355,10 +345,6 @@ std::optional<unsigned> RolePartition::getRole(Operation *op) const {
 }
 
 bool RolePartition::touches(Operation *op, unsigned role) const {
-  return op
-      ->walk([&](Operation *inner) {
-        return getRole(inner) == role ? WalkResult::interrupt()
-                                      : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return fa4::anyIn(op,
+                    [&](Operation *inner) { return getRole(inner) == role; });
 }

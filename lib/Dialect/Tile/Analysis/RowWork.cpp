@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -197,7 +198,7 @@ static SmallVector<MmaOp> mmasInLoops(KernelOp kernel) {
   SmallVector<MmaOp> mmas;
   for (auto role : kernel.getBody().getOps<RoleOp>())
     for (scf::ForOp loop : loopsOf(role))
-      loop.walk([&](MmaOp op) { mmas.push_back(op); });
+      llvm::append_range(mmas, fa4::collectOps<MmaOp>(loop));
   return mmas;
 }
 
@@ -306,10 +307,7 @@ SmallVector<Operation *> fa4::tile::collectTileExponentials(KernelOp kernel) {
   for (auto role : kernel.getBody().getOps<RoleOp>())
     if (!role.runsOnOneThread())
       for (scf::ForOp loop : loopsOf(role))
-        loop.walk([&](Operation *op) {
-          if (isTileExponential(op))
-            result.push_back(op);
-        });
+        llvm::append_range(result, fa4::collectOpsIf(loop, isTileExponential));
   return result;
 }
 
@@ -353,8 +351,7 @@ RowWork fa4::tile::countRowWork(Operation *exp, unsigned tiles,
         countOwnRole(exp, *loop.getBody(), work, target);
         continue;
       }
-      loop.walk(
-          [&](Operation *op) { hasExponential |= isTileExponential(op); });
+      hasExponential |= fa4::anyIn(loop, isTileExponential);
       forWork(*loop.getBody(), target,
               [&](Operation *, const PipeWork &amount) { others += amount; });
     }

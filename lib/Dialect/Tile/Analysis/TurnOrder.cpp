@@ -9,6 +9,7 @@
 #include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
 #include "TurnSums.h"
 #include "TurnVisits.h"
+#include "fa4/Support/NestedOps.h"
 
 using namespace mlir;
 using namespace fa4;
@@ -285,11 +286,9 @@ bool TurnProof::hasRoom() {
 
 bool fa4::tile::haveRoomForTurns(KernelOp kernel) {
   IndexForms forms;
-  WalkResult result = kernel.walk([&](AwaitTurnOp op) {
-    return TurnProof(kernel, op, forms).hasRoom() ? WalkResult::advance()
-                                                  : WalkResult::interrupt();
+  return !fa4::anyIn(kernel, [&](AwaitTurnOp op) {
+    return !TurnProof(kernel, op, forms).hasRoom();
   });
-  return !result.wasInterrupted();
 }
 
 bool fa4::tile::haveRoomForTurns(KernelOp kernel, const PairPlan &plan) {
@@ -303,7 +302,7 @@ bool fa4::tile::haveRoomForTurns(KernelOp kernel, const PairPlan &plan) {
 LogicalResult fa4::tile::verifyTurns(KernelOp kernel) {
   llvm::SmallDenseMap<Value, AwaitTurnOp> first;
   IndexForms forms;
-  WalkResult result = kernel.walk([&](AwaitTurnOp op) -> WalkResult {
+  auto check = [&](AwaitTurnOp op) -> LogicalResult {
     auto [known, isNew] = first.try_emplace(op.getTurns(), op);
     if (!isNew) {
       InFlightDiagnostic diagnostic =
@@ -313,6 +312,7 @@ LogicalResult fa4::tile::verifyTurns(KernelOp kernel) {
       return diagnostic;
     }
     return TurnProof(kernel, op, forms).run();
-  });
-  return failure(result.wasInterrupted() || failed(verifySingleTurns(kernel)));
+  };
+  return failure(failed(fa4::checkEach(kernel, check)) ||
+                 failed(verifySingleTurns(kernel)));
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TurnSums.h"
+#include "fa4/Support/NestedOps.h"
 
 using namespace mlir;
 using namespace fa4;
@@ -140,19 +141,18 @@ LogicalResult TurnSums::checkOnce(Visit visit) {
 
 LogicalResult fa4::tile::verifySingleTurns(KernelOp kernel) {
   llvm::SmallDenseMap<Value, ReduceAddOp> first;
-  WalkResult result = kernel.walk([&](ReduceAddOp add) -> WalkResult {
+  return fa4::checkEach(kernel, [&](ReduceAddOp add) -> LogicalResult {
     auto output = dyn_cast<BlockArgument>(add.getDest());
     if (!output || !add.getTurn() ||
         kernel.getOutputKind(output.getArgNumber()) != OutputKind::Ordered)
-      return WalkResult::advance();
+      return success();
     ReduceAddOp known = first.try_emplace(output, add).first->second;
     if (known.getTurn() == add.getTurn())
-      return WalkResult::advance();
+      return success();
     InFlightDiagnostic diagnostic = add.emitOpError(
         "adds in the turn of another tile.await_turn than an earlier operation "
         "that adds to this output: turns of two have no order");
     diagnostic.attachNote(known.getLoc()) << "the earlier operation";
     return diagnostic;
   });
-  return failure(result.wasInterrupted());
 }

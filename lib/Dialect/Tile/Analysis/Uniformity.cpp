@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/Uniformity.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/DenseSet.h"
@@ -132,7 +133,7 @@ static LogicalResult verifyAround(Operation *op, RoleOp role) {
 }
 
 LogicalResult fa4::tile::verifyUniformity(RoleOp role) {
-  WalkResult result = role.walk([&](Operation *op) -> WalkResult {
+  return fa4::checkEach(role, [&](Operation *op) -> LogicalResult {
     if (auto commit = dyn_cast<CommitOp>(op);
         commit && commit.getValue() && !role.runsOnOneThread() &&
         !isa<VectorType>(commit.getValue().getType()) &&
@@ -145,5 +146,4 @@ LogicalResult fa4::tile::verifyUniformity(RoleOp role) {
       return verifyAround(op, role);
     return success();
   });
-  return failure(result.wasInterrupted());
 }

@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Analysis/WorkBalance.h"
 #include "fa4/Dialect/Tile/Analysis/IndexForms.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -144,12 +145,9 @@ static Trend getTrendOfPasses(KernelOp kernel, Trends &trends) {
 
 /// Returns the loads in loops. Each loads a tile in each pass.
 static SmallVector<LoadOp> collectLoopLoads(KernelOp kernel) {
-  SmallVector<LoadOp> loads;
-  kernel.walk([&](LoadOp load) {
-    if (load->getParentOfType<scf::ForOp>())
-      loads.push_back(load);
+  return fa4::collectOpsIf(kernel, [](LoadOp load) {
+    return bool(load->getParentOfType<scf::ForOp>());
   });
-  return loads;
 }
 
 /// Returns the dimension of the load that the loops around it run along: the

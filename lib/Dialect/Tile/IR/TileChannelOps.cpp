@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -315,30 +316,28 @@ bool RoleOp::canDiscardOnUseEmpty() { return false; }
 static LogicalResult verifySides(RoleOp role) {
   if (!cast<KernelOp>(role->getParentOp()).getCluster())
     return success();
-  WalkResult result = role.walk([&](Operation *op) -> WalkResult {
+  return fa4::checkEach(role, [&](Operation *op) -> LogicalResult {
     if (isa<MmaOp, RequestOp>(op) && !role.getLeader())
       return op->emitOpError("is one of a cluster, so it must be in a role of "
                              "the 'leader'");
     if (isa<LoadOp, StoreOp, ReduceAddOp, ExchangeOp>(op) && role.getLeader())
       return op->emitOpError("is done by each CTA of a cluster for itself, so "
                              "it cannot be in a role of the 'leader'");
-    return WalkResult::advance();
+    return success();
   });
-  return failure(result.wasInterrupted());
 }
 
 /// Checks that only MMAs of the leader have tiles of which each CTA of a
 /// cluster has a part.
 static LogicalResult verifyParts(RoleOp role) {
-  WalkResult result = role.walk([&](WaitOp wait) -> WalkResult {
+  return fa4::checkEach(role, [&](WaitOp wait) -> LogicalResult {
     if (role.getLeader() ||
         !wait.getChannel().getDefiningOp<ChannelOp>().getSplit())
-      return WalkResult::advance();
+      return success();
     return wait.emitOpError("is in a role that each CTA of a cluster runs for "
                             "itself, but has only a part of the tile there "
                             "('split'), which MMAs of the 'leader' read");
   });
-  return failure(result.wasInterrupted());
 }
 
 LogicalResult RoleOp::verifyRegions() {

@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/IR/EmptyCall.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
+#include "fa4/Support/NestedOps.h"
 #include "fa4/Support/OpCheckInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
@@ -410,11 +411,8 @@ LogicalResult KernelOp::verifyRegions() {
         return op.emitOpError(
             "is beside roles: a kernel that has roles has its "
             "channels and roles and nothing else");
-  WalkResult result =
-      walk([](Operation *op) -> WalkResult { return verifyTileSizes(op); });
-  if (result.wasInterrupted())
-    return failure();
-  if (failed(verifyScalarSources(*this)))
+  if (failed(fa4::checkEach(*this, verifyTileSizes)) ||
+      failed(verifyScalarSources(*this)))
     return failure();
   return fa4::runToolCheck(*this);
 }

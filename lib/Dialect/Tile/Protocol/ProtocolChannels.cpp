@@ -10,6 +10,7 @@
 #include "fa4/Dialect/Tile/Analysis/ChannelRanks.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Support/NestedOps.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -59,14 +60,10 @@ LogicalResult ProtocolChannels::checkSides(const ChannelUses &uses,
 LogicalResult ProtocolChannels::checkAcquires(const ChannelUses &uses,
                                               ProtocolChannel &channel) {
   auto commitsToBuffer = [&](RoleOp op) {
-    return op
-        ->walk([&](CommitOp commit) {
-          return bufferOf(commit.getChannel()) ==
-                         bufferOf(ChannelOp(channel.op).getChannel())
-                     ? WalkResult::interrupt()
-                     : WalkResult::advance();
-        })
-        .wasInterrupted();
+    return fa4::anyIn(op, [&](CommitOp commit) {
+      return bufferOf(commit.getChannel()) ==
+             bufferOf(ChannelOp(channel.op).getChannel());
+    });
   };
   for (AcquireOp acquire : uses.acquires) {
     auto op = acquire->getParentOfType<RoleOp>();

@@ -9,6 +9,7 @@
 #include "fa4/Dialect/Tile/Protocol/ProtocolModelBuilder.h"
 #include "ProtocolSteps.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolPeers.h"
+#include "fa4/Support/NestedOps.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -88,10 +89,8 @@ FailureOr<ProtocolModel> fa4::tile::buildCtaModel(KernelOp kernel) {
   ProtocolChannels channels(model);
   ProtocolNumbers numbers(model);
   ChannelOp responses;
-  auto check = [&](WorkOp work) -> WalkResult {
-    return checkNext(work, responses);
-  };
-  if (failed(channels.add()) || kernel.walk(check).wasInterrupted())
+  auto check = [&](WorkOp work) { return checkNext(work, responses); };
+  if (failed(channels.add()) || failed(fa4::checkEach(kernel, check)))
     return failure();
   numbers.findSpans();
   for (unsigned role = 0; role < model.roles.size(); ++role)

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProtocolNumbers.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -30,13 +31,7 @@ static std::optional<int64_t> toSmallInteger(const IndexForm &form) {
 }
 
 static bool synchronises(scf::ForOp loop) {
-  return loop
-      .walk([](Operation *op) {
-        return isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(op)
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return fa4::containsOp<AcquireOp, CommitOp, WaitOp, ReleaseOp>(loop);
 }
 
 void ProtocolNumbers::findSpans() {

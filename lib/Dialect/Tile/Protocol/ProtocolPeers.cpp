@@ -9,6 +9,7 @@
 #include "fa4/Dialect/Tile/Protocol/ProtocolPeers.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/RankDependence.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -138,15 +139,12 @@ static LogicalResult checkOperands(MmaOp mma) {
 }
 
 LogicalResult PeerBuilder::checkParts() {
-  WalkResult result = model.kernel.walk([&](Operation *op) {
+  return fa4::checkEach(model.kernel, [&](Operation *op) {
+    if (auto mma = dyn_cast<MmaOp>(op))
+      return checkOperands(mma);
     auto load = dyn_cast<LoadOp>(op);
-    auto mma = dyn_cast<MmaOp>(op);
-    if ((load && load.getSplit() && failed(checkSplitLoad(load))) ||
-        (mma && failed(checkOperands(mma))))
-      return WalkResult::interrupt();
-    return WalkResult::advance();
+    return load && load.getSplit() ? checkSplitLoad(load) : success();
   });
-  return failure(result.wasInterrupted());
 }
 
 void PeerBuilder::addChannels() {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnLoop.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -38,16 +39,13 @@ static bool isArithmetic(Operation *op) {
 }
 
 bool fa4::tile::hasLongArithmetic(RoleOp role, int64_t instructions) {
-  return role
-      .walk([&](Block *block) {
-        int64_t count = 0;
-        for (Operation &op : *block)
-          if (isArithmetic(&op))
-            count += countInstructions(&op);
-        return count < instructions ? WalkResult::advance()
-                                    : WalkResult::interrupt();
-      })
-      .wasInterrupted();
+  return fa4::anyIn(role, [&](Block *block) {
+    int64_t count = 0;
+    for (Operation &op : *block)
+      if (isArithmetic(&op))
+        count += countInstructions(&op);
+    return count >= instructions;
+  });
 }
 
 namespace {

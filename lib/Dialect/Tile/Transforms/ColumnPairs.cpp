@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnPairs.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -68,7 +69,7 @@ static bool isSupported(Operation *op) {
 }
 
 LogicalResult fa4::tile::verifyRows(RoleOp role) {
-  WalkResult walk = role.walk([&](Operation *op) {
+  return fa4::checkEach(role, [](Operation *op) -> LogicalResult {
     bool hasRow = false;
     auto check = [&](Type type) {
       auto row = dyn_cast<VectorType>(type);
@@ -81,11 +82,9 @@ LogicalResult fa4::tile::verifyRows(RoleOp role) {
     };
     if (!llvm::all_of(op->getOperandTypes(), check) ||
         !llvm::all_of(op->getResultTypes(), check))
-      return WalkResult::interrupt();
+      return failure();
     if (!hasRow || isSupported(op))
-      return WalkResult::advance();
-    op->emitOpError("cannot be split into pairs of columns");
-    return WalkResult::interrupt();
+      return success();
+    return op->emitOpError("cannot be split into pairs of columns");
   });
-  return failure(walk.wasInterrupted());
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HoistHandOvers.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -14,13 +15,11 @@ using namespace fa4::tile;
 
 /// Returns true if no other role sees when `op` is executed.
 static bool isUnseen(Operation *op) {
-  WalkResult walk = op->walk([](Operation *inner) {
-    bool isSilent = isa<WaitOp, ReadOp>(inner) ||
-                    inner->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
-                    isMemoryEffectFree(inner);
-    return isSilent ? WalkResult::advance() : WalkResult::interrupt();
+  return !fa4::anyIn(op, [](Operation *inner) {
+    return !isa<WaitOp, ReadOp>(inner) &&
+           !inner->hasTrait<OpTrait::HasRecursiveMemoryEffects>() &&
+           !isMemoryEffectFree(inner);
   });
-  return !walk.wasInterrupted();
 }
 
 void fa4::tile::hoistAcquires(RoleOp role) {
@@ -53,13 +52,10 @@ static ReadOp findReadBeforeWaiting(ReleaseOp release) {
       if (read->hasOneUse() || !isa<VectorType>(read.getValue().getType()))
         return nullptr;
       last = last ? last : read;
-    } else if (op->walk([&](Operation *inner) {
-                   return inner != op &&
-                                  isa<WaitOp, ReadOp, ReleaseOp>(inner) &&
-                                  inner->getOperand(0) == channel
-                              ? WalkResult::interrupt()
-                              : WalkResult::advance();
-                 }).wasInterrupted()) {
+    } else if (fa4::anyIn(op, [&](Operation *inner) {
+                 return inner != op && isa<WaitOp, ReadOp, ReleaseOp>(inner) &&
+                        inner->getOperand(0) == channel;
+               })) {
       return nullptr;
     }
     waits |= !last && isa<WaitOp, AcquireOp>(op);

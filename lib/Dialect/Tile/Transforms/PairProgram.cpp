@@ -8,6 +8,7 @@
 
 #include "PairProgram.h"
 #include "fa4/Dialect/Tile/Analysis/RankDependence.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
@@ -16,15 +17,6 @@
 
 using namespace mlir;
 using namespace fa4::tile;
-
-static SmallVector<Operation *> findBounds(KernelOp kernel) {
-  SmallVector<Operation *> bounds;
-  kernel.walk([&](Operation *op) {
-    if (isa<AtMostOp, AtLeastOp>(op))
-      bounds.push_back(op);
-  });
-  return bounds;
-}
 
 namespace {
 
@@ -265,7 +257,8 @@ void PairWriter::run() {
       ClusterAttr::get(kernel.getContext(), kPairSize, plan.axis));
   for (const auto &[split, uses] : plan.splits)
     writeSplit(split.first, split.second, uses);
-  SmallVector<Operation *> bounds = findBounds(kernel);
+  SmallVector<Operation *> bounds =
+      fa4::collectOps<AtMostOp, AtLeastOp>(kernel);
   if (plan.sums.empty() && bounds.empty())
     return;
   computeRank();
@@ -287,7 +280,7 @@ void fa4::tile::writePairProgram(KernelOp kernel, const PairPlan &plan) {
 }
 
 void fa4::tile::writeOwnBounds(KernelOp kernel) {
-  for (Operation *op : findBounds(kernel)) {
+  for (Operation *op : fa4::collectOps<AtMostOp, AtLeastOp>(kernel)) {
     op->getResult(0).replaceAllUsesWith(op->getOperand(0));
     op->erase();
   }

@@ -14,6 +14,7 @@
 #include "fa4/Dialect/Tile/Analysis/RegisterDemand.h"
 #include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
+#include "fa4/Support/NestedOps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -178,14 +179,10 @@ static bool idlesForLanes(KernelOp kernel) {
 /// Returns the orders in which MMAs may be issued, the fastest first. One is
 /// enough for a kernel without MMAs in a loop.
 static SmallVector<MmaOrder> getOrders(KernelOp roles, bool tryAhead) {
-  bool hasLoop = roles
-                     .walk([](MmaOp mma) {
-                       return mma->getParentOfType<scf::ForOp>()
-                                  ? WalkResult::interrupt()
-                                  : WalkResult::advance();
-                     })
-                     .wasInterrupted();
-  if (!hasLoop)
+  auto isInLoop = [](MmaOp op) {
+    return bool(op->getParentOfType<scf::ForOp>());
+  };
+  if (!fa4::anyIn(roles, isInLoop))
     return {MmaOrder::Early};
   if (tryAhead || idlesForLanes(roles))
     return {MmaOrder::Ahead, MmaOrder::Early, MmaOrder::Late, MmaOrder::None};

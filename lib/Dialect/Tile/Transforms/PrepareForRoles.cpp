@@ -12,6 +12,7 @@
 #include "fa4/Dialect/Tile/Analysis/RolePartition.h"
 #include "fa4/Dialect/Tile/Analysis/RowExponent.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Support/NestedOps.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -100,18 +101,18 @@ static LogicalResult rescaleAccumulators(BlockArgument arg,
 /// iteration, so nobody has to write the zeros.
 static LogicalResult skipZeroAccumulators(KernelOp kernel) {
   IndexForms forms;
-  WalkResult result = kernel.walk([&](MmaOp mma) -> WalkResult {
+  return fa4::checkEach(kernel, [&](MmaOp mma) -> LogicalResult {
     if (!mma.getAcc() || mma.getAccumulate())
-      return WalkResult::advance();
+      return success();
     if (isZero(mma.getAcc())) {
       mma.getAccMutable().clear();
-      return WalkResult::advance();
+      return success();
     }
     // A zero that is multiplied stays zero.
     SmallVector<Operation *> steps;
     BlockArgument arg = findCarriedFactor(mma.getAcc(), &steps);
     if (!arg || arg.getOwner() != mma->getBlock())
-      return WalkResult::advance();
+      return success();
     auto loop = cast<scf::ForOp>(arg.getOwner()->getParentOp());
     unsigned index = arg.getArgNumber() - 1;
     Value init = loop.getInitArgs()[index];
@@ -126,16 +127,16 @@ static LogicalResult skipZeroAccumulators(KernelOp kernel) {
       OpBuilder builder(mma);
       mma.getAccumulateMutable().assign(
           arith::ConstantIntOp::create(builder, mma.getLoc(), 1, 1));
-      return WalkResult::advance();
+      return success();
     }
     if (steps.empty() && !isZero(init) && matchPattern(init, m_Constant()))
       return mma.emitOpError(
           "adds to a constant that is not zero, which nobody "
           "writes; add the constant behind the loop");
     if (!isZero(init))
-      return WalkResult::advance();
+      return success();
     if (failed(rescaleAccumulators(arg, steps)))
-      return WalkResult::interrupt();
+      return failure();
     OpBuilder builder(mma);
     Value more =
         arith::CmpIOp::create(builder, mma.getLoc(), arith::CmpIPredicate::ne,
@@ -143,37 +144,34 @@ static LogicalResult skipZeroAccumulators(KernelOp kernel) {
     mma.getAccumulateMutable().assign(more);
     if (!loop.getResult(index).use_empty() && !forms.runsAtLeastOnce(loop))
       selectZeros(loop, index);
-    return WalkResult::advance();
+    return success();
   });
-  return failure(result.wasInterrupted());
 }
 
 /// Checks that each MMA's result has the rows that a role holds: one for each
 /// thread, or half as many in a pair of CTAs.
 static LogicalResult checkRows(KernelOp kernel,
                                const TargetDescription &target) {
-  WalkResult result = kernel.walk([&](MmaOp mma) -> WalkResult {
+  return fa4::checkEach(kernel, [&](MmaOp mma) -> LogicalResult {
     if (target.supportsMmaRows(mma.getM(), kernel.getClusterSize()))
-      return WalkResult::advance();
+      return success();
     InFlightDiagnostic error = mma.emitOpError("has ")
                                << mma.getM() << " rows; the MMA of "
                                << target.chip << " that is supported has "
                                << target.mma.rows;
     if (target.supportsMmaRows(target.mma.minRows, kernel.getClusterSize()))
       error << " or " << target.mma.minRows << " in each CTA of a pair";
-    error << " (see tile-subtile)";
-    return WalkResult::interrupt();
+    return error << " (see tile-subtile)";
   });
-  return failure(result.wasInterrupted());
 }
 
 /// Checks that tiles which are split over the CTAs of a cluster are operands of
 /// MMAs and nothing else. Which operands they are is checked once there are
 /// roles.
 static LogicalResult checkSplitLoads(KernelOp kernel) {
-  WalkResult result = kernel.walk([](LoadOp load) -> WalkResult {
+  return fa4::checkEach(kernel, [](LoadOp load) -> LogicalResult {
     if (!load.getSplit())
-      return WalkResult::advance();
+      return success();
     for (OpOperand *end : getEnds(load.getTile(), FlowThrough::Views)) {
       Operation *user = end->getOwner();
       if (isa<MmaOp>(user))
@@ -185,9 +183,8 @@ static LogicalResult checkSplitLoads(KernelOp kernel) {
       error.attachNote(user->getLoc()) << "the tile is used here";
       return error;
     }
-    return WalkResult::advance();
+    return success();
   });
-  return failure(result.wasInterrupted());
 }
 
 /// Inserts a tile.copy for each accumulator that is stored as it is: a TMA
@@ -235,9 +232,7 @@ static SmallVector<Operation *> getSpeculated(MmaOp mma, scf::IfOp branch) {
 /// sink it into the only branch that uses it. But the role that issues MMAs
 /// takes no branches.
 static void hoistMmas(KernelOp kernel) {
-  SmallVector<MmaOp> mmas;
-  kernel.walk([&](MmaOp mma) { mmas.push_back(mma); });
-  for (MmaOp mma : mmas)
+  for (MmaOp mma : fa4::collectOps<MmaOp>(kernel))
     while (auto branch = dyn_cast<scf::IfOp>(mma->getParentOp())) {
       SmallVector<Operation *> ops = getSpeculated(mma, branch);
       if (ops.empty())
@@ -310,12 +305,10 @@ static scf::IfOp copyBranch(scf::IfOp branch, ArrayRef<unsigned> results) {
 /// branches by one condition, and a merged branch would tie its tiles to one
 /// role.
 static void splitBranches(KernelOp kernel) {
-  SmallVector<scf::IfOp> branches;
-  kernel.walk([&](scf::IfOp branch) {
-    if (branch.getNumResults() > 1 && isMemoryEffectFree(branch))
-      branches.push_back(branch);
-  });
-  for (scf::IfOp branch : branches) {
+  auto mayMerge = [](scf::IfOp branch) {
+    return branch.getNumResults() > 1 && isMemoryEffectFree(branch);
+  };
+  for (scf::IfOp branch : fa4::collectOpsIf(kernel, mayMerge)) {
     SmallVector<SmallVector<unsigned>> groups = groupResults(branch);
     if (groups.size() == 1)
       continue;

@@ -10,6 +10,7 @@
 #include "EraseDead.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -343,9 +344,7 @@ void RoleEmitter::emitBlock(Block &source) {
 /// Places waits directly before the first use in their block, and releases
 /// after the last use.
 static void placeReleases(RoleOp role) {
-  SmallVector<WaitOp> waits;
-  role.walk([&](WaitOp op) { waits.push_back(op); });
-  for (WaitOp op : waits) {
+  for (WaitOp op : fa4::collectOps<WaitOp>(role)) {
     Block *block = op->getBlock();
     Operation *last = op;
     if (Operation *first = getFirstUser(op.getValue(), *block)) {

@@ -9,6 +9,7 @@
 #include "AssignWork.h"
 #include "fa4/Dialect/Tile/Analysis/WorkBalance.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Support/NestedOps.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/IR/Builders.h"
@@ -41,8 +42,7 @@ getGroupBytes(KernelOp kernel, const WorkBalance &balance, Schedule schedule) {
 /// Returns true if work tiles take turns, so that tiles which differ in one
 /// coordinate wait for each other.
 static bool takesTurns(KernelOp kernel) {
-  return kernel->walk([](AwaitTurnOp) { return WalkResult::interrupt(); })
-      .wasInterrupted();
+  return fa4::containsOp<AwaitTurnOp>(kernel);
 }
 
 /// Returns an order in which the largest work tiles come first, and tiles that

@@ -12,6 +12,7 @@
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -153,18 +154,17 @@ bool Distributor::mayBeInitial(WaitOp wait) {
 /// Checks that lanes leave undefined values alone. They may only be rescaled in
 /// their place, where the first pass is left out, or be used in a branch.
 LogicalResult Distributor::checkInitialValues() {
-  WalkResult result = role.walk([&](WaitOp wait) -> WalkResult {
+  return fa4::checkEach(role, [&](WaitOp wait) -> LogicalResult {
     if (!wait.getValue() || !mayBeInitial(wait))
-      return WalkResult::advance();
+      return success();
     for (Operation *user : wait.getValue().getUsers())
       if (user->getBlock() == wait->getBlock() && !reads.isInPlace(user))
         return user->emitOpError("uses the first value of channel \"")
                << wait.getChannel().getDefiningOp<ChannelOp>().getLabel()
                << "\", which nobody has written: only a tile.rescale that is "
                   "committed in the value's place leaves it alone";
-    return WalkResult::advance();
+    return success();
   });
-  return failure(result.wasInterrupted());
 }
 
 /// Builds a condition that is true if the value of `wait` has been committed.

@@ -10,6 +10,7 @@
 #include "fa4/Dialect/Tile/Analysis/RowExponent.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Support/NestedOps.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -166,18 +167,16 @@ static std::optional<CarriedMax> matchCarriedMax(scf::ForOp loop, unsigned i) {
 /// nothing. Otherwise they may have summed much: the exponents may be of
 /// another tile than the reduced one, or be scaled by another number.
 static bool boundsExponents(CarriedMax max, const ReferenceAnalysis &analysis) {
-  WalkResult result = max.loop->walk([&](math::Exp2Op op) {
+  return !fa4::anyIn(max.loop, [&](math::Exp2Op op) {
     if (op == max.factor || !analysis.get(op.getOperand()))
-      return WalkResult::advance();
+      return false;
     std::optional<RowExponent> form = matchRowExponent(op.getOperand());
     if (!form || form->reference != max.getFinite() || form->offset > 0)
-      return WalkResult::interrupt();
+      return true;
     std::optional<double> slack =
         getSlack(max.next, form->scores, form->scale / form->referenceScale);
-    return slack && *slack <= 0 ? WalkResult::advance()
-                                : WalkResult::interrupt();
+    return !slack || !(*slack <= 0);
   });
-  return !result.wasInterrupted();
 }
 
 /// Returns true if the kernel's results do not depend on the choice of the

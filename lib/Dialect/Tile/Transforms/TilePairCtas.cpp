@@ -9,6 +9,7 @@
 #include "PairProgram.h"
 #include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Support/NestedOps.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -46,12 +47,7 @@ static bool relievesPort(KernelOp kernel, const PairPlan &plan,
 /// Returns true if the CTAs of a pair may make passes that one of them alone
 /// would not make.
 static bool widensBounds(KernelOp kernel) {
-  return kernel
-      .walk([](Operation *op) {
-        return isa<AtMostOp, AtLeastOp>(op) ? WalkResult::interrupt()
-                                            : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return fa4::containsOp<AtMostOp, AtLeastOp>(kernel);
 }
 
 /// Returns true if pairs are worth their cost: the CTAs of a pair wait for each
@@ -147,7 +143,9 @@ struct TilePairCtas : public tile::impl::TilePairCtasBase<TilePairCtas> {
 private:
   /// Pairs may be asked for all kernels of a launch, so a kernel without MMAs
   /// is no error.
-  bool isRequired(KernelOp kernel) { return pairs == "on" && hasMma(kernel); }
+  bool isRequired(KernelOp kernel) {
+    return pairs == "on" && fa4::containsOp<MmaOp>(kernel);
+  }
 
   LogicalResult decide(KernelOp kernel) {
     auto found = findPairPlan(kernel);

@@ -11,6 +11,7 @@
 #include "fa4/Dialect/Tile/Analysis/RankDependence.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -209,13 +210,13 @@ static bool differsInCluster(KernelOp kernel, Value condition) {
 /// body.
 static constexpr unsigned kLongBody = 150;
 
-static bool isLong(scf::ForOp loop) {
+static bool isShort(scf::ForOp loop) {
   unsigned count = 0;
   loop.walk([&](Operation *op) {
     count += OpTrait::hasElementwiseMappableTraits(op) &&
              isa<VectorType>(op->getResult(0).getType());
   });
-  return count > kLongBody;
+  return count <= kLongBody;
 }
 
 namespace {
@@ -225,10 +226,7 @@ struct TileSplitLoop
     SmallVector<scf::ForOp> worklist;
     for (auto role : getOperation().getBody().getOps<RoleOp>())
       if (!role.runsOnOneThread())
-        role.walk([&](scf::ForOp loop) {
-          if (!isLong(loop))
-            worklist.push_back(loop);
-        });
+        llvm::append_range(worklist, fa4::collectOpsIf(role, isShort));
     while (!worklist.empty()) {
       scf::ForOp loop = worklist.pop_back_val();
       for (auto branch : loop.getBody()->getOps<scf::IfOp>())

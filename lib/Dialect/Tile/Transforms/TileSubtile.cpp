@@ -17,6 +17,7 @@
 #include "StructuredRewrite.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Dominance.h"
@@ -495,9 +496,9 @@ void Splitter::run() {
 static LogicalResult findOversizeRows(KernelOp kernel, Dimensions &dimensions,
                                       int64_t rows, PartCounts &counts,
                                       DenseMap<unsigned, MmaOp> &reasons) {
-  WalkResult walk = kernel.walk([&](MmaOp op) -> WalkResult {
+  return fa4::checkEach(kernel, [&](MmaOp op) -> LogicalResult {
     if (op.getM() <= rows)
-      return WalkResult::advance();
+      return success();
     if (op.getM() % rows != 0)
       return op.emitOpError("has ")
              << op.getM() << " rows, which is no multiple of the target's "
@@ -505,9 +506,8 @@ static LogicalResult findOversizeRows(KernelOp kernel, Dimensions &dimensions,
     unsigned id = dimensions.classOf(op.getResult(), 0);
     counts[id] = op.getM() / rows;
     reasons.try_emplace(id, op);
-    return WalkResult::advance();
+    return success();
   });
-  return failure(walk.wasInterrupted());
 }
 
 static LogicalResult refuse(Operation *op, MmaOp reason, int64_t parts) {
@@ -525,7 +525,7 @@ static LogicalResult checkCuts(KernelOp kernel, Dimensions &dimensions,
   for (auto [id, parts] : counts)
     if (Operation *op = dimensions.lockOf(id))
       return refuse(op, reasons.lookup(id), parts);
-  WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
+  return fa4::checkEach(kernel, [&](Operation *op) -> LogicalResult {
     for (Value result : op->getResults()) {
       SmallVector<unsigned> classes = dimensions.classesOf(result);
       if (classes.size() == 2 && classes[0] == classes[1] &&
@@ -533,9 +533,8 @@ static LogicalResult checkCuts(KernelOp kernel, Dimensions &dimensions,
         return refuse(op, reasons.lookup(classes[0]),
                       counts.lookup(classes[0]));
     }
-    return WalkResult::advance();
+    return success();
   });
-  return failure(walk.wasInterrupted());
 }
 
 namespace {

@@ -136,10 +136,6 @@ struct PairObstacle {
   std::string reason;
 };
 
-/// Returns true if the kernel has an MMA. Without one, CTAs have nothing to do
-/// in pairs.
-bool hasMma(KernelOp kernel);
-
 /// Finds how neighbours along an axis of the grid can work in pairs, in a
 /// program without roles. Returns a plan for the first axis that has one. If
 /// none has, returns the obstacle along the first axis of the grid.

@@ -15,6 +15,7 @@
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
 #include "fa4/Dialect/Tile/Analysis/ValueHome.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -228,14 +229,9 @@ static void divideStore(const ChannelUses &uses, int64_t parts) {
 
 /// Leaves turns whole if there is no room to count their parts.
 static void checkTurnsInParts(KernelOp kernel) {
-  SmallVector<AwaitTurnOp> inParts;
-  kernel.walk([&](AwaitTurnOp turn) {
-    if (turn.getParts() > 1)
-      inParts.push_back(turn);
-  });
-  if (inParts.empty())
-    return;
-  if (!haveRoomForTurns(kernel))
+  SmallVector<AwaitTurnOp> inParts = fa4::collectOpsIf(
+      kernel, [](AwaitTurnOp turn) { return turn.getParts() > 1; });
+  if (!inParts.empty() && !haveRoomForTurns(kernel))
     for (AwaitTurnOp turn : inParts)
       turn.setParts(1);
 }
