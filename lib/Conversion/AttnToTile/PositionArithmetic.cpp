@@ -40,9 +40,8 @@ ConstantIntRanges PositionArithmetic::getRange(Value value) {
 }
 
 void PositionArithmetic::computeRange(Operation &op) {
-  SmallVector<ConstantIntRanges> operands;
-  for (Value operand : op.getOperands())
-    operands.push_back(getRange(operand));
+  SmallVector<ConstantIntRanges> operands = llvm::map_to_vector(
+      op.getOperands(), [&](Value operand) { return getRange(operand); });
   ranges.try_emplace(op.getResult(0),
                      tile::IntegerRanges::infer(op.getResult(0), operands));
 }

@@ -111,9 +111,8 @@ static Value mapElements(LaneBuilder &b, ValueRange operands,
     return scalar(operands);
   SmallVector<Value> results;
   for (int64_t i = 0; i < vector.getNumElements(); ++i) {
-    SmallVector<Value> elements;
-    for (Value operand : operands)
-      elements.push_back(b.extract(operand, i));
+    SmallVector<Value> elements = llvm::map_to_vector(
+        operands, [&](Value operand) { return b.extract(operand, i); });
     results.push_back(scalar(elements));
   }
   return b.fromElements(vector.clone(results.front().getType()), results);

@@ -12,7 +12,6 @@
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace fa4;

@@ -152,15 +152,6 @@ void MmaLowering::encode(MatrixOperand &operand) {
 // The result
 //===----------------------------------------------------------------------===//
 
-/// Returns the commit of a value, possibly after further MMAs have accumulated
-/// to it.
-static CommitOp findCommit(Value value) {
-  for (OpOperand *use : getEnds(value, FlowThrough::Accumulators))
-    if (auto commit = dyn_cast<CommitOp>(use->getOwner()))
-      return commit;
-  return {};
-}
-
 /// Checks the accumulator, and sets `enable` to the condition under which the
 /// first K step adds to it; null means never.
 LogicalResult MmaLowering::checkAccumulator(MmaOp op, ChannelOp destination,

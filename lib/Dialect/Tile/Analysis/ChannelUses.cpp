@@ -48,6 +48,13 @@ fa4::tile::collectChannelUses(KernelOp kernel) {
   return result;
 }
 
+void fa4::tile::eraseOwnership(const ChannelUses &uses) {
+  for (AcquireOp acquire : uses.acquires)
+    acquire->erase();
+  for (ReleaseOp release : uses.releases)
+    release->erase();
+}
+
 //===----------------------------------------------------------------------===//
 // What is done with values
 //===----------------------------------------------------------------------===//

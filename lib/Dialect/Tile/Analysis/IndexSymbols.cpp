@@ -10,7 +10,6 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
-#include <tuple>
 
 using namespace mlir;
 using namespace fa4::tile;

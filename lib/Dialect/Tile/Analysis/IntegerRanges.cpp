@@ -194,9 +194,8 @@ IntRange IntegerRanges::compute(Value value) {
   Operation *op = value.getDefiningOp();
   if (op->getNumRegions() != 0)
     return all;
-  SmallVector<IntRange> operands;
-  for (Value operand : op->getOperands())
-    operands.push_back(get(operand));
+  SmallVector<IntRange> operands = llvm::map_to_vector(
+      op->getOperands(), [&](Value operand) { return get(operand); });
   return infer(cast<OpResult>(value), operands);
 }
 

@@ -10,8 +10,6 @@
 #include "fa4/Dialect/Tile/Analysis/ChannelRanks.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "fa4/Dialect/Tile/Analysis/ValueHome.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/RoleGraph.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -106,17 +107,11 @@ ArrayRef<WaitOp> RoleGraph::waitsOf(CommitOp commit) const {
 }
 
 ChannelOp RoleGraph::irregularChannel(scf::ForOp loop) const {
-  ChannelOp found;
-  loop.walk([&](Operation *op) {
-    if (!isa<WaitOp, CommitOp>(op))
-      return WalkResult::advance();
-    auto channel = op->getOperand(0).getDefiningOp<ChannelOp>();
-    if (!irregular.contains(channel))
-      return WalkResult::advance();
-    found = channel;
-    return WalkResult::interrupt();
-  });
-  return found;
+  for (Operation *op : fa4::collectOps<WaitOp, CommitOp>(loop))
+    if (auto channel = op->getOperand(0).getDefiningOp<ChannelOp>();
+        irregular.contains(channel))
+      return channel;
+  return nullptr;
 }
 
 SmallVector<Operation *> RoleGraph::operandOps(Operation *op) {

@@ -10,7 +10,6 @@
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Format.h"
 
 using namespace mlir;
@@ -47,15 +46,6 @@ static std::string sourceOf(Value value) {
     return text + "]";
   }
   return "-";
-}
-
-/// Returns the commit of an operation's result. Further MMAs may add to the
-/// result before.
-static CommitOp commitOf(Value value) {
-  for (OpOperand *use : getEnds(value, FlowThrough::Accumulators))
-    if (auto commit = dyn_cast<CommitOp>(use->getOwner()))
-      return commit;
-  return nullptr;
 }
 
 namespace {
@@ -164,11 +154,11 @@ void Printer::print(Block &block) {
     if (channelOf(&op))
       line(op.getName().stripDialect(), &op, "");
     if (auto mma = dyn_cast<MmaOp>(op))
-      line("mma", commitOf(mma.getResult()),
+      line("mma", findCommit(mma.getResult()),
            sourceOf(mma.getA()) + (mma.getTransposeA() ? "^T" : "") + " * " +
                sourceOf(mma.getB()) + (mma.getTransposeB() ? "^T" : ""));
     if (auto load = dyn_cast<LoadOp>(op))
-      line("load", commitOf(load.getTile()), "");
+      line("load", findCommit(load.getTile()), "");
     if (isa<StoreOp, ReduceAddOp>(op))
       line(op.getName().stripDialect(), nullptr, sourceOf(op.getOperand(0)));
     for (Region &region : op.getRegions())

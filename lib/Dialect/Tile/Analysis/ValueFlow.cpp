@@ -130,6 +130,13 @@ SmallVector<OpOperand *> fa4::tile::getEnds(Value value, FlowThrough through) {
   return ends;
 }
 
+CommitOp fa4::tile::findCommit(Value value) {
+  for (OpOperand *use : getEnds(value, FlowThrough::Accumulators))
+    if (auto commit = dyn_cast<CommitOp>(use->getOwner()))
+      return commit;
+  return {};
+}
+
 SmallVector<Value> fa4::tile::getOrigins(Value value, FlowThrough through) {
   SmallVector<Value> origins;
   llvm::SetVector<Value> names;

@@ -78,23 +78,16 @@ class RowsLayout : public ValueLayout {
   }
 };
 
-/// ValueLayoutKind::FoldedRows, of the 128 threads of a warpgroup.
-class FoldedRowsLayout : public ValueLayout {
+/// ValueLayoutKind::FoldedRows, of the 128 threads of a warpgroup. A thread
+/// holds elements of one row side by side, as in RowsLayout.
+class FoldedRowsLayout : public RowsLayout {
   static constexpr int64_t kRows = 64;
 
   int64_t getNumRows(int64_t threads) const override { return threads / 2; }
   int64_t getNumElements(int64_t columns) const override { return columns / 2; }
-  int64_t getRowsPerThread() const override { return 1; }
   AffineMap getOrigin(MLIRContext *context, int64_t columns) const override {
     AffineExpr thread = getAffineDimExpr(0, context);
     return makeMap({thread % kRows, thread.floorDiv(kRows) * (columns / 2)});
-  }
-  AffineMap getOffset(MLIRContext *context) const override {
-    return makeMap(
-        {getAffineConstantExpr(0, context), getAffineDimExpr(0, context)});
-  }
-  AffineMap getRowOfElement(MLIRContext *context) const override {
-    return makeMap({getAffineConstantExpr(0, context)});
   }
   ArrayRef<unsigned> getReductionMasks() const override {
     static const unsigned masks[] = {kRows};

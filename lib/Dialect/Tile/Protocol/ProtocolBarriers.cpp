@@ -8,7 +8,6 @@
 
 #include "fa4/Dialect/Tile/Protocol/ProtocolBarriers.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"

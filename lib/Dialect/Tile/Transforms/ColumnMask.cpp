@@ -131,10 +131,7 @@ static void addMaskOperands(Value mask, SmallVectorImpl<Value> &operands) {
 
 bool ColumnMask::isColumnMask(Value mask) {
   fa4::visitPostOrder<Value>(
-      mask, [&](Value v) { return isMask.contains(v); },
-      [](Value v, SmallVectorImpl<Value> &operands) {
-        addMaskOperands(v, operands);
-      },
+      mask, [&](Value v) { return isMask.contains(v); }, addMaskOperands,
       [&](Value v) {
         bool answer = computeIsColumnMask(v);
         isMask.try_emplace(v, answer);
@@ -372,10 +369,7 @@ Value ColumnMask::buildWord(Value mask, int64_t word, OpBuilder &builder) {
 
 Value ColumnMask::getWord(Value mask, int64_t word, OpBuilder &b) {
   fa4::visitPostOrder<Value>(
-      mask, [&](Value v) { return words.contains({v, word}); },
-      [](Value v, SmallVectorImpl<Value> &operands) {
-        addMaskOperands(v, operands);
-      },
+      mask, [&](Value v) { return words.contains({v, word}); }, addMaskOperands,
       [&](Value v) {
         Value built = buildWord(v, word, b);
         words[{v, word}] = built;

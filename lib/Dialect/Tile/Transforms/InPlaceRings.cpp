@@ -170,13 +170,6 @@ static bool canTakeTurns(const Place &place, const UsesMap &all,
   return order.holdsIn(role);
 }
 
-static void eraseOwnership(const ChannelUses &uses) {
-  for (AcquireOp acquire : uses.acquires)
-    acquire->erase();
-  for (ReleaseOp release : uses.releases)
-    release->erase();
-}
-
 /// Makes `channel` use the buffer of `owner`, from column `at` on.
 static void putInPlace(ChannelOp channel, ChannelOp owner, int64_t at) {
   if (channel->isBeforeInBlock(owner))

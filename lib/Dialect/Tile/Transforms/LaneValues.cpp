@@ -200,9 +200,8 @@ LogicalResult LaneValues::lower(vector::MultiDimReductionOp op, OpBuilder &b) {
 LogicalResult LaneValues::lowerElementwise(Operation *op, OpBuilder &b) {
   Value result = op->getResult(0);
   LaneLayout layout = layouts.get(result);
-  SmallVector<Value> operands;
-  for (Value operand : op->getOperands())
-    operands.push_back(get(operand, layout));
+  SmallVector<Value> operands = llvm::map_to_vector(
+      op->getOperands(), [&](Value operand) { return get(operand, layout); });
   set(result, b.create(op->getLoc(), op->getName().getIdentifier(), operands,
                        getType(result), op->getAttrs())
                   ->getResult(0));

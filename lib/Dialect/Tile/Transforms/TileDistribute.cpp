@@ -13,7 +13,6 @@
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Support/NestedOps.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace fa4::tile {
@@ -251,9 +250,8 @@ LogicalResult Distributor::lowerStore(StoreOp op, OpBuilder &b) {
            << "'; commit it to a channel, whose consumer stores it";
   if (failed(requireOwnedRows(op, op.getTile())))
     return failure();
-  SmallVector<Value> indices;
-  for (Value index : op.getIndices())
-    indices.push_back(values.get(index));
+  SmallVector<Value> indices = llvm::map_to_vector(
+      op.getIndices(), [&](Value index) { return values.get(index); });
   Value to = op.getTo() ? values.get(op.getTo()) : Value();
   PutOp::create(b, op.getLoc(), values.get(op.getTile(), LaneLayout::Rows),
                 op.getDest(), indices, to, op.getTileDims().front());
@@ -264,9 +262,8 @@ LogicalResult Distributor::lowerStore(StoreOp op, OpBuilder &b) {
 /// single element of all rows.
 LogicalResult Distributor::lowerLoadRows(LoadRowsOp op, OpBuilder &b) {
   VectorType type = op.getTile().getType();
-  SmallVector<Value> indices;
-  for (Value index : op.getIndices())
-    indices.push_back(values.get(index));
+  SmallVector<Value> indices = llvm::map_to_vector(
+      op.getIndices(), [&](Value index) { return values.get(index); });
   for (int64_t dim : op.getTileDims()) {
     Value row = values.getRow(op.getLoc(), type.getNumElements(), b);
     indices[dim] = arith::AddIOp::create(b, op.getLoc(), indices[dim], row);

@@ -10,7 +10,6 @@
 #include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Support/NestedOps.h"
-#include "fa4/Target/TargetDescription.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 

@@ -54,10 +54,7 @@ static void dropUnusedEmptySides(KernelOp kernel) {
     if (isRepeated ||
         uses.commits.size() + op.getInitial().value_or(0) > op.getStages())
       continue;
-    for (AcquireOp acquire : uses.acquires)
-      acquire->erase();
-    for (ReleaseOp release : uses.releases)
-      release->erase();
+    eraseOwnership(uses);
   }
 }
 

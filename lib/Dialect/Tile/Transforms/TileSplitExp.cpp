@@ -12,7 +12,6 @@
 #include "fa4/Target/Exp2Polynomial.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "UnrollReductions.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace fa4::tile;

@@ -36,6 +36,11 @@ struct ChannelUses {
 /// channels are defined.
 llvm::MapVector<ChannelOp, ChannelUses> collectChannelUses(KernelOp kernel);
 
+/// Erases the acquires and releases, which the channel does not need if another
+/// one owns its buffer or if no stage is filled twice. The lists in `uses` keep
+/// the erased operations.
+void eraseOwnership(const ChannelUses &uses);
+
 /// Returns true if a value of `channel` for which `role` waits is an operand of
 /// an op that `isReader`: the value itself, a part of it, or a result of a loop
 /// or branch that passes it on.

@@ -68,6 +68,10 @@ llvm::SmallVector<mlir::Value> getPreviousValues(mlir::Value value,
 llvm::SmallVector<mlir::OpOperand *> getEnds(mlir::Value value,
                                              FlowThrough through);
 
+/// Returns the commit of a value, before or after MMAs have accumulated to it;
+/// null if there is none.
+CommitOp findCommit(mlir::Value value);
+
 /// Returns the values from which `value` may come: results of the operations
 /// that make it, kernel arguments, induction variables. With Accumulators, the
 /// makers of an MMA's accumulator count as makers of its result, besides the

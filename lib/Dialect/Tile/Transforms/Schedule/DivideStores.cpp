@@ -19,7 +19,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -206,10 +205,7 @@ static void divideStore(const ChannelUses &uses, int64_t parts) {
   auto type =
       VectorType::get({whole.getDimSize(0), whole.getDimSize(1) / parts},
                       whole.getElementType());
-  for (AcquireOp acquire : uses.acquires)
-    acquire->erase();
-  for (ReleaseOp release : uses.releases)
-    release->erase();
+  eraseOwnership(uses);
   channel.getChannel().setType(ChannelType::get(type.getContext(), type));
   for (CommitOp commit : uses.commits) {
     OpBuilder builder(commit);

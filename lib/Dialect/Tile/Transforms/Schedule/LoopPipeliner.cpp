@@ -195,9 +195,8 @@ SmallVector<Value> Pipeliner::emitLoop(OpBuilder &builder) {
   emitAll(prologue);
 
   Value last = lastIteration(builder);
-  SmallVector<Value> initial;
-  for (Slot slot : slots)
-    initial.push_back(initialSlot(slot, prologue));
+  SmallVector<Value> initial = llvm::map_to_vector(
+      slots, [&](Slot slot) { return initialSlot(slot, prologue); });
   auto steady = scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(),
                                    last, loop.getStep(), initial);
   steady->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
