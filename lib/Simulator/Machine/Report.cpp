@@ -69,7 +69,8 @@ llvm::Expected<std::vector<std::string>>
 fa4::sim::parseAllowedKinds(llvm::StringRef list) {
   std::vector<std::string> allowed;
   llvm::SmallVector<llvm::StringRef> kinds;
-  list.split(kinds, ',', -1, /*KeepEmpty=*/false);
+  if (!list.empty())
+    list.split(kinds, ',');
   for (llvm::StringRef kind : kinds) {
     if (kind != allStrict && !llvm::is_contained(survivableKinds(), kind))
       return llvm::createStringError(

@@ -64,7 +64,8 @@ llvm::ArrayRef<llvm::StringLiteral> survivableKinds();
 constexpr llvm::StringLiteral allStrict = "strict";
 
 /// Reads a list of kinds with commas between, each of `survivableKinds` or
-/// `allStrict`. Fails for another kind.
+/// `allStrict`. Fails for another kind, and for none between two commas. An
+/// empty list has no kinds.
 llvm::Expected<std::vector<std::string>>
 parseAllowedKinds(llvm::StringRef list);
 
