@@ -16,6 +16,7 @@
 #include "fa4/Dialect/Tile/Analysis/ScheduleTable.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/PlanSearch.h"
+#include "fa4/Support/NestedOps.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -126,40 +127,23 @@ static LogicalResult runPasses(ModuleOp module, const CompileOptions &options,
 /// Returns true if the module has attention ops, or kernels above the LLVM
 /// dialect.
 static bool hasKernelsToLower(ModuleOp module) {
-  return module
-      .walk([](Operation *op) {
-        return isa<attn::AttentionOpInterface, tile::KernelOp>(op)
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return containsOp<attn::AttentionOpInterface, tile::KernelOp>(module);
 }
 
 /// Returns true if the module has operations of the LLVM dialect. If so, LLVM's
 /// verifier runs as well: hand-written LLVM IR may be invalid in ways that MLIR
 /// accepts; what our passes emit is not.
 static bool hasLLVM(ModuleOp module) {
-  return module
-      .walk([](Operation *op) {
-        return isa_and_nonnull<LLVM::LLVMDialect, NVVM::NVVMDialect>(
-                   op->getDialect())
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return anyIn(module, [](Operation *op) {
+    return isa_and_nonnull<LLVM::LLVMDialect, NVVM::NVVMDialect>(
+        op->getDialect());
+  });
 }
 
 /// The first level at which a kernel can look like this, and what of it says
 /// so.
 static std::pair<StringRef, StringRef> getFirstLevel(tile::KernelOp kernel) {
-  bool isDistributed = kernel
-                           .walk([](Operation *op) {
-                             return isa<tile::ReadOp, tile::WriteOp>(op)
-                                        ? WalkResult::interrupt()
-                                        : WalkResult::advance();
-                           })
-                           .wasInterrupted();
-  if (isDistributed)
+  if (containsOp<tile::ReadOp, tile::WriteOp>(kernel))
     return {"distribute", "accesses of single threads"};
   auto channels = kernel.getBody().getOps<tile::ChannelOp>();
   if (llvm::any_of(channels,
@@ -189,13 +173,7 @@ static std::pair<StringRef, StringRef> getLastLevel(tile::KernelOp kernel) {
         return bool(op.getPlaceAttr());
       }))
     return {"share-buffers", "channels without a place in memory"};
-  bool isWide = kernel
-                    .walk([](Operation *op) {
-                      return isOnManyColumns(op) ? WalkResult::interrupt()
-                                                 : WalkResult::advance();
-                    })
-                    .wasInterrupted();
-  if (!isWide)
+  if (!anyIn(kernel, [](Operation *op) { return isOnManyColumns(op); }))
     return {getKernelLevels().back().name, ""};
   if (getFirstLevel(kernel).first == "distribute")
     return {"distribute", "operations on more columns than two"};

@@ -8,7 +8,6 @@
 
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
-#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -94,13 +93,20 @@ LoadOp fa4::tile::getLoad(CommitOp commit) {
   return value ? value.getDefiningOp<LoadOp>() : LoadOp();
 }
 
+/// Returns true if asynchronous operations of the role read stages of the
+/// channel where they lie. Lanes that store a value do so from registers, which
+/// they have read before.
+static bool readsAsynchronously(RoleOp role, ChannelOp channel) {
+  return role.runsOnOneThread() &&
+         feeds<MmaOp, StoreOp, ReduceAddOp, ExchangeOp>(role, channel);
+}
+
 DenseSet<Value> fa4::tile::findAsyncReads(KernelOp kernel) {
   DenseSet<Value> result;
   for (auto role : kernel.getBody().getOps<RoleOp>())
-    if (role.runsOnOneThread())
-      for (auto channel : kernel.getBody().getOps<ChannelOp>())
-        if (feeds<MmaOp, StoreOp, ReduceAddOp, ExchangeOp>(role, channel))
-          result.insert(channel.getChannel());
+    for (auto channel : kernel.getBody().getOps<ChannelOp>())
+      if (readsAsynchronously(role, channel))
+        result.insert(channel.getChannel());
   return result;
 }
 
@@ -113,21 +119,9 @@ ArrivalCause fa4::tile::getCommitCause(const ChannelUses &uses) {
   return isIssued ? ArrivalCause::Asynchronous : ArrivalCause::Threads;
 }
 
-/// Returns true if the role reads a stage of the channel where it lies. Lanes
-/// that store a value do so from registers, which they have read before.
-static bool readsInPlace(RoleOp role, ChannelOp channel) {
-  return llvm::any_of(channel.getChannel().getUsers(), [&](Operation *user) {
-    auto wait = dyn_cast<WaitOp>(user);
-    return wait && wait.getValue() && role->isAncestor(wait) &&
-           getHome(wait.getValue()) == ValueHome::Place;
-  });
-}
-
 ArrivalCause fa4::tile::getReleaseCause(RoleOp role, ChannelOp channel) {
-  return readsInPlace(role, channel) &&
-                 feeds<MmaOp, StoreOp, ReduceAddOp, ExchangeOp>(role, channel)
-             ? ArrivalCause::Asynchronous
-             : ArrivalCause::Threads;
+  return readsAsynchronously(role, channel) ? ArrivalCause::Asynchronous
+                                            : ArrivalCause::Threads;
 }
 
 int64_t fa4::tile::countArrivals(RoleOp role, ArrivalCause cause) {

@@ -11,6 +11,7 @@
 #include "RoleBuilder.h"
 #include "fa4/Dialect/Tile/Analysis/RegisterDemand.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Support/NestedOps.h"
 #include "fa4/Target/RegisterBudget.h"
 
 namespace fa4::tile {
@@ -60,12 +61,11 @@ static LogicalResult checkAccumulators(KernelOp kernel,
                                        const fa4::TargetDescription &target) {
   if (target.mma.accumulatorSpace == AccumulatorSpace::TensorMemory)
     return success();
-  WalkResult result = kernel->walk([&](MmaOp mma) -> WalkResult {
+  return fa4::checkEach(kernel, [&](MmaOp mma) -> LogicalResult {
     return mma.emitOpError("is for '")
            << kernel.getChip()
            << "', whose MMAs accumulate in registers: not supported yet";
   });
-  return failure(result.wasInterrupted());
 }
 
 LogicalResult fa4::tile::specializeWarps(KernelOp kernel) {
