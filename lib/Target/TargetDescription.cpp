@@ -100,6 +100,9 @@ static constexpr TargetDescription makeBlackwell() {
            /*stateRegisters=*/0, ValueLayoutKind::Rows},
           /*idle=*/
           {/*warps=*/0, /*oneThread=*/false, /*startsMmas=*/false,
+           /*stateRegisters=*/0, ValueLayoutKind::None},
+          /*matrix=*/
+          {/*warps=*/0, /*oneThread=*/false, /*startsMmas=*/false,
            /*stateRegisters=*/0, ValueLayoutKind::None}},
       MmaUnit{AccumulatorSpace::TensorMemory,
               // [ptx] "tcgen05.mma": A from tensor memory.
@@ -179,8 +182,13 @@ static constexpr TargetDescription makeSm90a() {
   // N 128, 256); from registers 5 to 7 more, which mmaCycles leaves out.
   target.mma.accumulatorSpace = AccumulatorSpace::Registers;
   // [ptx] wgmma.mma_async is executed by a warpgroup, whose registers hold the
-  // accumulator: no kind of role that is implemented does so.
+  // accumulator.
   target.roles.issuer.startsMmas = false;
+  target.roles.matrix = {/*warps=*/4, /*oneThread=*/false, /*startsMmas=*/true,
+                         /*stateRegisters=*/0, ValueLayoutKind::Fragment};
+  // The role that loads has no descriptors of operands. [sass] of
+  // FlashAttention-4's producer: 24 registers suffice.
+  target.roles.issuer.stateRegisters = 0;
   target.mma.rows = 64;
   target.mma.minRows = 64;
   target.mma.pairs = false;

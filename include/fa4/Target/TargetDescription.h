@@ -65,6 +65,11 @@ enum class ValueLayoutKind {
   /// where each of two CTAs has half of an MMA of 128 rows (PTX ISA, tcgen05,
   /// "Data Path Layout B").
   FoldedRows,
+  /// A warp holds 16 rows. Thread l of the warp holds two columns of every
+  /// eight, from 2 (l mod 4) on, of row l / 4 and of the row eight below. So
+  /// wgmma leaves its results, and takes its operand A from registers (PTX ISA,
+  /// "Register Fragments for wgmma.mma_async").
+  Fragment,
 };
 
 /// The shapes and operands that the MMA unit supports.
@@ -115,6 +120,10 @@ struct RoleFacts {
 /// `#tile.role_kind`).
 struct RoleTable {
   RoleFacts issuer, vector, idle;
+  /// A kind that computes on tiles and starts the MMAs whose results its
+  /// threads hold. It has no warps on chips whose MMAs accumulate elsewhere,
+  /// where there are no such roles.
+  RoleFacts matrix;
 };
 
 /// Thread-level operations per clock and SM of each pipe. What occupies which:

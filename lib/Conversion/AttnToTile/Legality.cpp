@@ -26,6 +26,9 @@ static constexpr int64_t kHeadDimStep = 32;
 /// The unit of kHeadDimStep for the gradient, whose matrices may have other
 /// swizzles.
 static constexpr int64_t kGradientHeadDimStep = 16;
+/// The largest head dim that advice is looked for.
+static constexpr int64_t kMostHeadDim = 512;
+
 namespace {
 /// An operand or destination of an op.
 struct Data {
@@ -266,7 +269,7 @@ static std::string adviseOnHeadDims(AttentionOpInterface op,
     return "give q, k and v a static head dim; other sizes may stay dynamic";
   // The largest head dim, the same for q, k and v, for which there is room.
   int64_t step = getHeadDimStep(op), most = 0;
-  for (int64_t each = step; each <= int64_t(target.tmemColumns); each += step)
+  for (int64_t each = step; each <= kMostHeadDim; each += step)
     if (findExceeded(op, target, {each, each}, /*keys=*/0).empty())
       most = each;
   std::string advice = llvm::formatv(
@@ -279,10 +282,10 @@ static std::string adviseOnHeadDims(AttentionOpInterface op,
          "scale(...)";
 }
 
-static Reason checkTarget(AttentionOpInterface, const TargetDescription &target,
-                          int64_t) {
-  if (!hasTensorMemory(target))
-    return "targets without tensor memory have no kernel yet";
+static Reason checkTarget(AttentionOpInterface op,
+                          const TargetDescription &target, int64_t) {
+  if (!hasTensorMemory(target) && isa<SdpaBackwardOp>(op.getOperation()))
+    return "the gradient has no kernel yet for targets without tensor memory";
   return std::nullopt;
 }
 

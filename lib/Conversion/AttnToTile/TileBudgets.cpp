@@ -29,11 +29,19 @@ static constexpr int64_t kElementBytes = 2;
 /// The bytes of a row of f32 numbers that leave at a time.
 static constexpr int64_t kPartBytes = 32 * 4;
 
+/// The registers that a role of lanes has for what it holds of tiles where it
+/// holds accumulators, by the number of such roles: what is left of a thread's
+/// budget (240, 160; RegisterBudget.h) for addresses and the state of loops.
+/// FlashAttention-4 counts 216 and 128 (flash_attn/cute, sm90_config_search).
+static constexpr int64_t kFragmentRegisters[] = {0, 216, 216, 128};
+
 namespace {
 /// The resources of an SM that the tiles of a kernel take.
 struct TileDemand {
   int64_t widest = 0;    ///< Columns of the widest accumulator.
   int64_t columns = 0;   ///< Of tensor memory, of all accumulators.
+  int64_t fragments = 0; ///< Words of a thread's parts of accumulators.
+  int64_t roles = 0;     ///< Roles that hold them.
   int64_t registers = 0; ///< Words that lanes hold of the tiles.
   int64_t bytes = 0;     ///< Of shared memory, without kSmallBuffers.
 };
@@ -45,9 +53,13 @@ static std::string findExceeded(const TargetDescription &target,
                                 const TileDemand &demand) {
   if (demand.widest > int64_t(target.mma.maxColumns))
     return llvm::formatv("the {0} columns of an MMA", target.mma.maxColumns);
-  if (demand.columns > int64_t(target.tmemColumns))
+  if (target.hasTensorMemory() && demand.columns > int64_t(target.tmemColumns))
     return llvm::formatv("the {0} columns of tensor memory",
                          target.tmemColumns);
+  if (!target.hasTensorMemory() &&
+      demand.fragments > kFragmentRegisters[demand.roles])
+    return llvm::formatv("the {0} registers of a thread for accumulators",
+                         kFragmentRegisters[demand.roles]);
   if (demand.registers > int64_t(target.registerFileWords))
     return llvm::formatv("the {0} registers of an SM",
                          target.registerFileWords);
@@ -77,6 +89,60 @@ static int64_t chooseKeys(const TargetDescription &target, int64_t headDim) {
   return llvm::bit_floor<uint64_t>(std::max(most, kLeastKeys));
 }
 
+/// Returns the words of accumulators that a thread holds where lanes hold them:
+/// a row of scores, the probabilities of the block before, in 16 bits, and a
+/// row of the output. A thread of 128 holds half of a row of 64.
+static int64_t countFragments(HeadDims dims, int64_t keys) {
+  return keys / 2 + keys / 4 + dims.v / 2;
+}
+
+/// Returns the demand where each role of lanes holds the accumulators of one
+/// query tile. Shared memory has two stages of keys and of values: the loads of
+/// a block go on while lanes work on the one before.
+static TileDemand getFragmentDemand(const TargetDescription &target,
+                                    HeadDims dims, int64_t keys,
+                                    int64_t queryTiles) {
+  TileDemand demand;
+  demand.widest = std::max(dims.v, keys);
+  demand.fragments = countFragments(dims, keys);
+  demand.roles = queryTiles;
+  demand.bytes =
+      2 * countTileBytes(dims, keys) +
+      kElementBytes * queryTiles * int64_t(target.mma.rows) * dims.qk;
+  return demand;
+}
+
+/// Returns the most query tiles of a CTA where lanes hold the accumulators. A
+/// third role leaves each of them fewer registers.
+static constexpr int64_t kFragmentQueryTiles = 3;
+
+/// Returns the tiles where lanes hold accumulators: the largest number of query
+/// tiles, and for these the most keys.
+static AttentionTiles chooseFragmentTiles(const TargetDescription &target,
+                                          HeadDims dims,
+                                          std::optional<int64_t> queries,
+                                          int64_t keys) {
+  int64_t native = target.mma.rows;
+  int64_t needed =
+      queries ? llvm::divideCeil(*queries, native) : kFragmentQueryTiles;
+  std::string exceeded;
+  SmallVector<int64_t> choices = {keys};
+  if (keys == 0)
+    choices = {kLeastKeys, kLeastKeys * 3 / 4, kLeastKeys / 2};
+  for (int64_t tiles = std::clamp<int64_t>(needed, 1, kFragmentQueryTiles);
+       tiles > 0; --tiles)
+    for (int64_t each : choices) {
+      exceeded =
+          findExceeded(target, getFragmentDemand(target, dims, each, tiles));
+      if (exceeded.empty())
+        return {tiles * native, each, exceeded};
+      // Fewer keys are worth less than a third query tile.
+      if (tiles > kQueryTiles)
+        break;
+    }
+  return {0, choices.front(), exceeded};
+}
+
 /// Scores of two tiles are there at any time, so that the MMA unit computes one
 /// while lanes work on the other: with one query tile, those of two blocks of
 /// keys. A lane holds its row of scores and, for half of the row, the values
@@ -84,15 +150,20 @@ static int64_t chooseKeys(const TargetDescription &target, int64_t headDim) {
 static TileDemand getDemand(const TargetDescription &target, HeadDims dims,
                             int64_t keys, int64_t queryTiles) {
   int64_t rows = queryTiles * target.mma.rows;
-  return {dims.v, kQueryTiles * keys + queryTiles * dims.v,
-          rows * (keys + keys / 2),
-          countTileBytes(dims, keys) + kElementBytes * rows * dims.qk};
+  TileDemand demand;
+  demand.widest = dims.v;
+  demand.columns = kQueryTiles * keys + queryTiles * dims.v;
+  demand.registers = rows * (keys + keys / 2);
+  demand.bytes = countTileBytes(dims, keys) + kElementBytes * rows * dims.qk;
+  return demand;
 }
 
 AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
                                          HeadDims dims,
                                          std::optional<int64_t> queries,
                                          int64_t keys) {
+  if (target.mma.accumulatorSpace == AccumulatorSpace::Registers)
+    return chooseFragmentTiles(target, dims, queries, keys);
   int64_t native = target.mma.rows;
   if (keys == 0)
     keys = chooseKeys(target, dims.v);
@@ -139,18 +210,23 @@ static bool hasRoomForQueryGradient(const TargetDescription &target,
 /// The main kernel without dq: two tiles of scores, and the sums of dk and dv.
 static TileDemand getMainDemand(const TargetDescription &target, HeadDims dims,
                                 const BackwardTiles &tiles) {
-  return {std::max(dims.qk, dims.v),
-          countColumns(target, {tiles.queries, tiles.queries, dims.qk, dims.v}),
-          /*registers=*/0, countTileBytes(dims, tiles.keys + tiles.queries)};
+  TileDemand demand;
+  demand.widest = std::max(dims.qk, dims.v);
+  demand.columns =
+      countColumns(target, {tiles.queries, tiles.queries, dims.qk, dims.v});
+  demand.bytes = countTileBytes(dims, tiles.keys + tiles.queries);
+  return demand;
 }
 
 /// The kernel of dq: two tiles of scores, and the sums.
 static TileDemand getQueryDemand(const TargetDescription &target, HeadDims dims,
                                  const BackwardTiles &tiles) {
-  return {dims.qk,
-          countColumns(target, {tiles.queryKeys, tiles.queryKeys, dims.qk}),
-          /*registers=*/0,
-          countTileBytes(dims, tiles.queryRows + tiles.queryKeys)};
+  TileDemand demand;
+  demand.widest = dims.qk;
+  demand.columns =
+      countColumns(target, {tiles.queryKeys, tiles.queryKeys, dims.qk});
+  demand.bytes = countTileBytes(dims, tiles.queryRows + tiles.queryKeys);
+  return demand;
 }
 
 BackwardTiles fa4::chooseBackwardTiles(const TargetDescription &target,

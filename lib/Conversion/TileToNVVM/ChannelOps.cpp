@@ -126,6 +126,18 @@ void ChannelLowering::arriveFromLanes(const Buffer &buffer, Value barrier,
   arrive(buffer, barrier, reach);
 }
 
+void ChannelLowering::arriveFromWarps(const Buffer &buffer, Value barrier,
+                                      ArrivalReach reach) {
+  Value lane = arith::AndIOp::create(b, values.thread,
+                                     constant(layout.target.warpSize - 1));
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, constant(0));
+  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  arrive(buffer, barrier, reach);
+}
+
 /// Commits what an asynchronous operation of the role writes.
 LogicalResult ChannelLowering::commitIssued(CommitOp op, const Buffer &buffer,
                                             Value stage, Value full) {
@@ -200,7 +212,10 @@ LogicalResult ChannelLowering::lower(ReleaseOp op) {
   if (role.getLeader() && reach == ArrivalReach::Leader)
     reach = ArrivalReach::Own;
   if (!role.runsOnOneThread()) {
-    arriveFromLanes(buffer, empty, reach);
+    if (getReleaseCause(role, channel) == ArrivalCause::Awaited)
+      arriveFromWarps(buffer, empty, reach);
+    else
+      arriveFromLanes(buffer, empty, reach);
     return success();
   }
   if (feeds<StoreOp, ReduceAddOp>(role, channel))

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RoleParts.h"
+#include "SharedMatrix.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -15,16 +16,8 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// The number of columns of A that one instruction takes, for 16-bit elements
-/// (PTX ISA, tcgen05.mma, matrix shape).
-static constexpr int64_t kStep = 16;
-
 /// An operand in shared memory (by a matrix descriptor) or in tensor memory.
-struct MmaLowering::MatrixOperand {
-  const Buffer *buffer = nullptr;
-  Handle handle;
-  /// True if the K dimension runs along the rows of the tile in memory.
-  bool majorK = true;
+struct MmaLowering::MatrixOperand : SharedMatrix {
   /// The descriptor's low word, or the address, of the first element of the
   /// stage.
   Value base;
@@ -33,11 +26,9 @@ struct MmaLowering::MatrixOperand {
   bool inTensorMemory() const { return buffer->tensorMemory; }
   /// Returns the distance to K step `step`, in units of 16 bytes or in columns.
   int64_t offset(int64_t step) const {
-    int64_t row = handle.row, column = handle.column;
-    (majorK ? column : row) += step * kStep;
-    if (inTensorMemory())
-      return column * buffer->elementBytes / 4;
-    return buffer->elementOffset(row, column) / 16;
+    if (!inTensorMemory())
+      return getOffset(step);
+    return (handle.column + step * kStep) * buffer->elementBytes / 4;
   }
 };
 
@@ -84,24 +75,6 @@ LogicalResult MmaLowering::checkTensorMemory(MmaOp op, Value value,
   return success();
 }
 
-/// Checks that an operand in shared memory begins where a descriptor can begin.
-LogicalResult MmaLowering::checkSharedMemory(MmaOp op,
-                                             const MatrixOperand &operand) {
-  const Buffer &buffer = *operand.buffer;
-  int64_t columnBytes = operand.handle.column * buffer.elementBytes;
-  if (operand.handle.row % 8 != 0)
-    return op.emitOpError("has as operand a part of a tile that begins at row ")
-           << operand.handle.row
-           << "; it must begin at a multiple of 8, where a swizzle pattern "
-              "does";
-  if (int64_t step = operand.majorK ? 32 : buffer.span; columnBytes % step != 0)
-    return op.emitOpError("has as operand a part of a tile that begins ")
-           << columnBytes
-           << " bytes into a row; it must begin at a multiple of " << step
-           << " bytes";
-  return success();
-}
-
 /// Finds which part of which stage an operand covers.
 FailureOr<MmaLowering::MatrixOperand>
 MmaLowering::findOperand(MmaOp op, Value value, bool majorK) {
@@ -120,7 +93,7 @@ MmaLowering::findOperand(MmaOp op, Value value, bool majorK) {
            << operand.buffer->elementBytes
            << " bytes; tcgen05.mma takes bf16 and f16, of 2 bytes";
   if (failed(operand.inTensorMemory() ? checkTensorMemory(op, value, operand)
-                                      : checkSharedMemory(op, operand)))
+                                      : operand.check(op)))
     return failure();
   return operand;
 }
@@ -135,16 +108,11 @@ void MmaLowering::encode(MatrixOperand &operand) {
     operand.base = tensorAddress(buffer, operand.handle.stage, 0);
     return;
   }
-  // The leading dimension offset is the distance between blocks of `span` bytes
-  // along M or N; it is not used if K runs along the rows. The stride dimension
-  // offset is the distance between groups of 8 rows.
-  int64_t leading = operand.majorK ? 1 : buffer.boxBytes() / 16;
-  int64_t stride = 8 * buffer.span / 16;
   int64_t swizzle = buffer.span == 128 ? 2 : buffer.span == 64 ? 4 : 6;
-  operand.high = stride | int64_t(1) << 14 | swizzle << 29;
+  operand.high = operand.getStride() | int64_t(1) << 14 | swizzle << 29;
   Value start = arith::ShRUIOp::create(
       b, add(pin(b, values.sharedAddress), buffer.offset), constant(4));
-  operand.base = addStage(add(start, leading << 16), buffer,
+  operand.base = addStage(add(start, operand.getLeading() << 16), buffer,
                           operand.handle.stage, /*unit=*/16);
 }
 

@@ -339,8 +339,14 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
         return copies.store(op, op.getTile(), op.getIndices());
       })
       .Case<AwaitTurnOp, PassTurnOp>([&](auto op) { return turns.lower(op); })
-      .Case([&](MmaOp op) { return mmas.lower(op); })
-      .Case<RowOp, AnyOp, ReadOp, WriteOp, PutOp, FenceOp, KeepOrderOp>(
+      .Case([&](MmaOp op) {
+        return op.isPending() ? matrices.lower(op) : mmas.lower(op);
+      })
+      .Case<AwaitOp, FromLanesOp, ToLanesOp>([&](auto op) {
+        lanes.finishLoadsFor(op);
+        return matrices.lower(op);
+      })
+      .Case<RowOp, AnyOp, CombineOp, ReadOp, WriteOp, PutOp, FenceOp, KeepOrderOp>(
           [&](auto op) { return lanes.lower(op); })
       .Default([&](Operation *op) { return copy(*op); });
 }

@@ -55,7 +55,8 @@ private:
   TurnLowering turns{state};
   CopyLowering copies{state, turns};
   MmaLowering mmas{state};
-  LaneLowering lanes{state};
+  MatrixMmaLowering matrices{state};
+  LaneLowering lanes{state, matrices};
   WorkLowering work{state};
   ChannelLowering channels{state, lanes, copies, work};
 };

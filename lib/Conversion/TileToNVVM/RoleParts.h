@@ -88,22 +88,48 @@ private:
                                              bool majorK);
   mlir::LogicalResult checkTensorMemory(MmaOp op, mlir::Value value,
                                         const MatrixOperand &operand);
-  mlir::LogicalResult checkSharedMemory(MmaOp op, const MatrixOperand &operand);
   void encode(MatrixOperand &operand);
   mlir::LogicalResult checkAccumulator(MmaOp op, ChannelOp destination,
                                        mlir::Value &enable);
 };
 
+/// Matrix multiply-accumulate of lanes that hold the result. MatrixMma.cpp
+class MatrixMmaLowering : RoleCode {
+public:
+  explicit MatrixMmaLowering(RoleState &state) : RoleCode(state) {}
+  mlir::LogicalResult lower(MmaOp op);
+  mlir::LogicalResult lower(AwaitOp op);
+  mlir::LogicalResult lower(FromLanesOp op);
+  mlir::LogicalResult lower(ToLanesOp op);
+
+  /// Returns the registers in which a thread has a tile, in the order in which
+  /// instructions name them: f32, or i32 of two elements of 16 bits.
+  llvm::ArrayRef<mlir::Value> getRegisters(mlir::Value tile) const;
+
+private:
+  struct SharedOperand;
+  mlir::LogicalResult checkShape(MmaOp op);
+  mlir::FailureOr<SharedOperand> findShared(MmaOp op, mlir::Value value,
+                                            bool majorK);
+  std::string writeProduct(MmaOp op, unsigned results, unsigned firstInput,
+                           const SharedOperand *a, const SharedOperand &b,
+                           bool hasAcc);
+
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> registers;
+};
+
 /// What each lane does with its part of a tile. Lanes.cpp
 class LaneLowering : RoleCode {
 public:
-  explicit LaneLowering(RoleState &state) : RoleCode(state) {}
+  LaneLowering(RoleState &state, const MatrixMmaLowering &matrices)
+      : RoleCode(state), matrices(matrices) {}
   mlir::LogicalResult lower(ReadOp op);
   mlir::LogicalResult lower(WriteOp op);
   mlir::LogicalResult lower(PutOp op);
   mlir::LogicalResult lower(FenceOp op);
   mlir::LogicalResult lower(KeepOrderOp op);
   mlir::LogicalResult lower(AnyOp op);
+  mlir::LogicalResult lower(CombineOp op);
   mlir::LogicalResult lower(RowOp op);
 
   /// Waits for the loads from tensor memory that are under way if `op` uses the
@@ -120,6 +146,8 @@ private:
   mlir::FailureOr<mlir::Value> readTensorMemory(ReadOp op,
                                                 const Buffer &buffer);
   mlir::LogicalResult writeTensorMemory(WriteOp op, const Buffer &buffer);
+  mlir::LogicalResult writeTile(WriteOp op, const Buffer &buffer);
+  void putElement(PutOp op, mlir::Value element, mlir::Value tileRow);
   mlir::Value chunkPointer(const Buffer &buffer, mlir::Value stage,
                            int64_t column);
   /// Returns the bytes from the start of a stage to where the thread's CTA has
@@ -131,6 +159,7 @@ private:
   void finishLoads();
   void finishStores();
 
+  const MatrixMmaLowering &matrices;
   /// The values of loads from tensor memory for which lanes have not waited
   /// yet.
   llvm::DenseSet<mlir::Value> pendingLoads;
@@ -194,6 +223,9 @@ private:
   mlir::LogicalResult commitIssued(CommitOp op, const Buffer &buffer,
                                    mlir::Value stage, mlir::Value full);
   void arriveFromLanes(const Buffer &buffer, mlir::Value barrier,
+                       ArrivalReach reach);
+  /// Builds the arrival of one thread of each warp.
+  void arriveFromWarps(const Buffer &buffer, mlir::Value barrier,
                        ArrivalReach reach);
   /// Builds the arrival at the end of all MMAs that the thread has issued.
   void arriveAfterMmas(mlir::Value barrier, ArrivalReach reach);

@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
 
 using namespace mlir;
+using namespace fa4::tile;
 
 /// Returns the operation of `block` that uses one of `values`, itself or in its
 /// regions, and that `isBetter` prefers to all others; or null.
@@ -33,4 +35,20 @@ Operation *fa4::tile::getLastUser(ValueRange values, Block &block) {
   return findUser(values, block, [](Operation *a, Operation *b) {
     return b->isBeforeInBlock(a);
   });
+}
+
+Operation *fa4::tile::getEndOfUse(Operation *user) {
+  auto mma = dyn_cast<MmaOp>(user);
+  return mma && mma.isPending() ? *mma->user_begin() : user;
+}
+
+Operation *fa4::tile::getLastRead(Value waited, Block &block) {
+  Operation *last = nullptr;
+  for (Operation *user : waited.getUsers())
+    if (Operation *here = block.findAncestorOpInBlock(*user)) {
+      Operation *end = getEndOfUse(here);
+      if (!last || last->isBeforeInBlock(end))
+        last = end;
+    }
+  return last;
 }

@@ -97,8 +97,9 @@ LoadOp fa4::tile::getLoad(CommitOp commit) {
 /// channel where they lie. Lanes that store a value do so from registers, which
 /// they have read before.
 static bool readsAsynchronously(RoleOp role, ChannelOp channel) {
-  return role.runsOnOneThread() &&
-         feeds<MmaOp, StoreOp, ReduceAddOp, ExchangeOp>(role, channel);
+  if (!role.runsOnOneThread())
+    return feeds<MmaOp>(role, channel);
+  return feeds<MmaOp, StoreOp, ReduceAddOp, ExchangeOp>(role, channel);
 }
 
 DenseSet<Value> fa4::tile::findAsyncReads(KernelOp kernel) {
@@ -120,12 +121,22 @@ ArrivalCause fa4::tile::getCommitCause(const ChannelUses &uses) {
 }
 
 ArrivalCause fa4::tile::getReleaseCause(RoleOp role, ChannelOp channel) {
-  return readsAsynchronously(role, channel) ? ArrivalCause::Asynchronous
-                                            : ArrivalCause::Threads;
+  if (!readsAsynchronously(role, channel))
+    return ArrivalCause::Threads;
+  return role.runsOnOneThread() ? ArrivalCause::Asynchronous
+                                : ArrivalCause::Awaited;
 }
 
 int64_t fa4::tile::countArrivals(RoleOp role, ArrivalCause cause) {
-  return cause == ArrivalCause::Asynchronous ? 1 : role.getNumThreads();
+  switch (cause) {
+  case ArrivalCause::Asynchronous:
+    return 1;
+  case ArrivalCause::Awaited:
+    return role.getNumWarps();
+  case ArrivalCause::Threads:
+    return role.getNumThreads();
+  }
+  llvm_unreachable("no such cause");
 }
 
 //===----------------------------------------------------------------------===//

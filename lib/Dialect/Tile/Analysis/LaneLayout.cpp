@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Analysis/LaneLayout.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -34,20 +35,20 @@ bool LaneLayouts::isFree(Value value) {
   return isa_and_nonnull<vector::StepOp>(op);
 }
 
-Type LaneLayouts::getPart(VectorType tile) const {
+Type LaneLayouts::getRowPart(VectorType tile) const {
   // A value that is free in any layout may have any number of elements.
   RoleOp holder = role;
   const ValueLayout *layout = holder.getLayout(tile);
-  return (layout ? layout : holder.getLayout())->getPart(tile);
+  return (layout ? layout : holder.getLayout())->getRowPart(tile);
 }
 
 LaneLayout LaneLayouts::get(Value value) const {
   auto type = cast<VectorType>(value.getType());
   if (type.getRank() > 1)
-    return RoleOp(role).getLayout(type) ? LaneLayout::Rows : LaneLayout::Whole;
+    return RoleOp(role).getLayout(type) ? LaneLayout::Rows : LaneLayout::Columns;
   if (auto known = rank1.find(value); known != rank1.end())
     return known->second;
-  return type.getDimSize(0) == rows ? LaneLayout::Rows : LaneLayout::Whole;
+  return type.getDimSize(0) == rows ? LaneLayout::Rows : LaneLayout::Columns;
 }
 
 /// Propagates the layouts of vectors of rank 1 until none changes. All rules
@@ -100,7 +101,7 @@ void LaneLayouts::Inference::visit(Operation *op) {
       .Case<scf::ForOp, scf::IfOp>([&](auto op) { visitRegions(op); })
       .Case([&](vector::BroadcastOp op) {
         if (rankOf(op.getResult()) == 2)
-          require(op, op.getSource(), LaneLayout::Whole);
+          require(op, op.getSource(), LaneLayout::Columns);
         else
           same(op, op.getSource(), op.getResult());
       })
@@ -112,7 +113,7 @@ void LaneLayouts::Inference::visit(Operation *op) {
         Value matrix =
             rankOf(op.getSource()) == 1 ? op.getResult() : op.getSource();
         bool column = cast<VectorType>(matrix.getType()).getShape().back() == 1;
-        require(op, vector, column ? LaneLayout::Rows : LaneLayout::Whole);
+        require(op, vector, column ? LaneLayout::Rows : LaneLayout::Columns);
       })
       .Case([&](vector::MultiDimReductionOp op) {
         if (op.getReductionDims() != ArrayRef<int64_t>{1})
@@ -121,8 +122,8 @@ void LaneLayouts::Inference::visit(Operation *op) {
         require(op, op.getDest(), LaneLayout::Rows);
       })
       .Case([&](vector::ExtractStridedSliceOp op) {
-        require(op, op.getSource(), LaneLayout::Whole);
-        require(op, op.getResult(), LaneLayout::Whole);
+        require(op, op.getSource(), LaneLayout::Columns);
+        require(op, op.getResult(), LaneLayout::Columns);
       })
       .Case(
           [&](RescaleOp op) { require(op, op.getFactor(), LaneLayout::Rows); })
@@ -156,7 +157,8 @@ static LogicalResult verifyMatrices(RoleOp role, int64_t rows) {
   return fa4::checkEach(role, [&](Operation *op) -> LogicalResult {
     for (Value result : op->getResults()) {
       auto type = dyn_cast<VectorType>(result.getType());
-      if (!type || type.getRank() == 1)
+      if (!type || type.getRank() == 1 ||
+          getHome(result) == ValueHome::Place)
         continue;
       if (!isMatrixOf(role, type))
         return op->emitOpError("gives ")

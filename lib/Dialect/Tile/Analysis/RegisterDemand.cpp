@@ -9,6 +9,7 @@
 #include "fa4/Dialect/Tile/Analysis/RegisterDemand.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -22,9 +23,11 @@ using namespace fa4::tile;
 /// Returns the number of 32-bit registers for a thread's part of the tile.
 /// Indices have 32 bits; conditions are bits of a mask.
 static unsigned registersOf(Value value, RoleOp role) {
-  auto type = dyn_cast<VectorType>(value.getType());
-  if (!type)
+  if (!isa<VectorType, PendingType>(value.getType()))
     return 1;
+  if (getHome(value) == ValueHome::Place)
+    return 0;
+  VectorType type = getTileType(value.getType());
   const ValueLayout *layout = role.getLayout(type);
   if (!layout)
     layout = role.getLayout();
@@ -41,7 +44,7 @@ static unsigned registersOf(Value value, RoleOp role) {
 /// values that are broadcast over the rows need as many as there are columns.
 static bool isHeld(Value value) {
   Operation *def = value.getDefiningOp();
-  if (!def || !isa<VectorType>(value.getType()) ||
+  if (!def || !isa<VectorType, PendingType>(value.getType()) ||
       isa<vector::ShapeCastOp, vector::StepOp>(def) ||
       matchPattern(def, m_Constant()))
     return false;

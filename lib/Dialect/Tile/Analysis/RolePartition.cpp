@@ -14,6 +14,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
+using fa4::AccumulatorSpace;
 using namespace fa4::tile;
 
 /// Returns true for a store of a matrix, which goes through shared memory. A
@@ -142,7 +143,7 @@ LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
       Operation *def = producer(operand);
       return def && (isa<MmaOp>(def) || accumulatorWork.contains(def));
     };
-    if (afterMma && isElementwise(&op) &&
+    if (afterMma && !lanesStartMmas && isElementwise(&op) &&
         llvm::any_of(getDataOperands(&op), isAccumulated))
       addAccumulatorWork(&op);
   }
@@ -200,8 +201,17 @@ fa4::tile::findCarriedFactor(Value value, SmallVectorImpl<Operation *> *steps) {
 }
 
 bool RolePartition::isCompute(Operation *op) const {
-  return nodes.contains(op) && isElementwise(op) &&
-         !accumulatorWork.contains(op);
+  bool isOfLanes = isElementwise(op) || (lanesStartMmas && isa<MmaOp>(op));
+  return nodes.contains(op) && isOfLanes && !accumulatorWork.contains(op);
+}
+
+/// Returns true for an operand that an MMA takes from shared memory, whoever has
+/// computed it: registers can be its A, as it is, and its accumulator.
+static bool isReadFromMemory(Operation *op, Value operand) {
+  auto mma = dyn_cast<MmaOp>(op);
+  if (!mma || operand == mma.getAcc())
+    return false;
+  return operand == mma.getB() || mma.getTransposeA();
 }
 
 llvm::EquivalenceClasses<Operation *> RolePartition::findPieces() const {
@@ -211,7 +221,8 @@ llvm::EquivalenceClasses<Operation *> RolePartition::findPieces() const {
       continue;
     pieces.insert(op);
     for (Value operand : getDataOperands(op))
-      if (Operation *def = producer(operand); def && isCompute(def))
+      if (Operation *def = producer(operand);
+          def && isCompute(def) && !isReadFromMemory(op, operand))
         pieces.unionSets(op, def);
   }
   return pieces;
@@ -221,6 +232,8 @@ llvm::EquivalenceClasses<Operation *> RolePartition::findPieces() const {
 /// accumulator and the MMA that adds to it; anywhere, the operations between an
 /// MMA's result and a store.
 void RolePartition::findAccumulatorWork(KernelOp kernel) {
+  if (lanesStartMmas)
+    return;
   kernel.walk([&](MmaOp mma) {
     SmallVector<Operation *> steps;
     if (!mma.getAcc() || !findCarriedFactor(mma.getAcc(), &steps))
@@ -303,6 +316,7 @@ void RolePartition::assignRoles() {
         pieceRole[leader] = add(RoleTask::Compute, name);
       }
       roleOf[op] = pieceRole[leader];
+      roles[roleOf[op]].startsMmas |= isa<MmaOp>(op);
     }
   StringRef correction = correctsInLoop ? "correction" : "epilogue";
   for (Operation *op : nodes)
@@ -314,7 +328,7 @@ void RolePartition::assignRoles() {
         {RoleTask::Store, "store"},
         {RoleTask::Exchange, "exchange"}})
     for (Operation *op : nodes)
-      if (task == RoleTask::Mma        ? isa<MmaOp>(op)
+      if (task == RoleTask::Mma        ? isa<MmaOp>(op) && !lanesStartMmas
           : task == RoleTask::Load     ? isa<LoadOp>(op)
           : task == RoleTask::Exchange ? isa<ExchangeOp>(op)
                                        : isStoreWork(op))
@@ -322,6 +336,8 @@ void RolePartition::assignRoles() {
 }
 
 LogicalResult RolePartition::run(KernelOp kernel) {
+  lanesStartMmas = kernel.getTarget().mma.accumulatorSpace ==
+                   AccumulatorSpace::Registers;
   findData(kernel);
   if (failed(collectNodes(kernel.getBody().front(), /*afterMma=*/false)))
     return failure();

@@ -91,8 +91,9 @@ bool fa4::tile::isUniform(Value value) {
 }
 
 /// Returns true if all lanes of a warp must execute the operation together.
-/// tile.any combines a value of all lanes. Accesses to tensor memory are made
-/// by whole warps (PTX ISA, tcgen05.ld and .st: .sync.aligned).
+/// tile.any and tile.combine take values of all lanes. Accesses to tensor memory
+/// and writes of tiles are made by whole warps (PTX ISA, tcgen05.ld, tcgen05.st
+/// and stmatrix: .sync.aligned).
 static bool isOfWarp(Operation *op) {
   auto isTensor = [](Value channel) {
     return channel.getDefiningOp<ChannelOp>().getSpace() == MemorySpace::tmem;
@@ -100,13 +101,16 @@ static bool isOfWarp(Operation *op) {
   if (auto read = dyn_cast<ReadOp>(op))
     return isTensor(read.getChannel());
   if (auto write = dyn_cast<WriteOp>(op))
-    return isTensor(write.getChannel());
-  return isa<AnyOp>(op);
+    return isTensor(write.getChannel()) ||
+           isa_and_nonnull<FromLanesOp>(write.getValue().getDefiningOp());
+  return isa<AnyOp, CombineOp>(op);
 }
 
 static LogicalResult verifyAround(Operation *op, RoleOp role) {
   bool isCollective = isOfWarp(op);
-  bool synchronises = isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(op);
+  // Lanes of a role start and await MMAs together.
+  bool synchronises =
+      isa<AcquireOp, CommitOp, WaitOp, ReleaseOp, MmaOp, AwaitOp>(op);
   for (Operation *around = op->getParentOp(); around != role.getOperation();
        around = around->getParentOp()) {
     // All lanes work on the same tiles.
@@ -123,8 +127,8 @@ static LogicalResult verifyAround(Operation *op, RoleOp role) {
     Value decides = branch ? branch.getCondition() : loop.getInductionVar();
     if (synchronises && !role.runsOnOneThread() && !isUniform(decides))
       return around->emitError("is decided by each lane for itself, so not all "
-                               "lanes may arrive at the channel operations in "
-                               "it");
+                               "lanes may arrive at the channel operations ")
+             << (isa<MmaOp, AwaitOp>(op) ? "and MMAs in it" : "in it");
     if (isCollective && !UniformityProof(/*ofWarp=*/true).prove(decides))
       return around->emitError("lanes of a warp decide for themselves, but '")
              << op->getName() << "' in it is executed by all of them together";
@@ -140,7 +144,7 @@ LogicalResult fa4::tile::verifyUniformity(RoleOp role) {
         !isUniform(commit.getValue()))
       return commit.emitError("commits a scalar that lanes compute, each for "
                               "itself: it may differ among them");
-    if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp, MmaOp, LoadOp, StoreOp,
+    if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp, MmaOp, AwaitOp, LoadOp, StoreOp,
             ReduceAddOp, ExchangeOp>(op) ||
         isOfWarp(op))
       return verifyAround(op, role);

@@ -21,14 +21,14 @@ static bool isReadByMmasOnly(WaitOp wait) {
 }
 
 ValueHome fa4::tile::getHome(Value value) {
+  if (isa<PendingType>(value.getType()))
+    return ValueHome::InFlight;
   auto role = value.getParentRegion()->getParentOfType<RoleOp>();
   if (!role || !isa<VectorType>(value.getType()))
     return ValueHome::Whole;
   if (role.runsOnOneThread())
     return ValueHome::Place;
   Operation *producer = value.getDefiningOp();
-  if (isa_and_nonnull<MmaOp>(producer))
-    return ValueHome::InFlight;
   auto wait = dyn_cast_or_null<WaitOp>(producer);
   return wait && isReadByMmasOnly(wait) ? ValueHome::Place
                                         : ValueHome::Fragment;

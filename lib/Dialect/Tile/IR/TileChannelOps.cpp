@@ -211,6 +211,8 @@ const RoleFacts &RoleOp::getFacts() {
     return roles.vector;
   case RoleKind::Idle:
     return roles.idle;
+  case RoleKind::Matrix:
+    return roles.matrix;
   }
   llvm_unreachable("no such kind of role");
 }
@@ -246,6 +248,10 @@ const ValueLayout *RoleOp::getLayoutOfRows(int64_t rows) {
   const ValueLayout *layout = getLayout();
   if (!layout || layout->getNumRows(getNumThreads()) == rows)
     return layout;
+  // A pair of CTAs may leave fewer rows in tensor memory, where the threads
+  // would read them as the role's own.
+  if (!layout->isRowPerThread())
+    return nullptr;
   layout = &getLayoutOfMatrices(cast<KernelOp>((*this)->getParentOp()), rows);
   return layout->getNumRows(getNumThreads()) == rows ? layout : nullptr;
 }
@@ -254,6 +260,9 @@ const ValueLayout *RoleOp::getLayoutOfRows(int64_t rows) {
 static LogicalResult verifyWarps(RoleOp role) {
   const RoleFacts &facts = role.getFacts();
   StringRef kind = stringifyRoleKind(role.getKind());
+  if (role.getKind() == RoleKind::Matrix && facts.warps == 0)
+    return role.emitOpError("is of kind 'matrix', but MMAs of ")
+           << ::getTarget(role).chip << " leave their results in tensor memory";
   if (failed(verifyRange(role, "warps", role.getWarps())))
     return failure();
   if (!role.getWarps())
@@ -340,8 +349,26 @@ static LogicalResult verifyParts(RoleOp role) {
   });
 }
 
+/// Checks that MMAs of lanes, and no others, have results that are pending, each
+/// of which is awaited once.
+static LogicalResult verifyPending(RoleOp role) {
+  return fa4::checkEach(role, [&](MmaOp mma) -> LogicalResult {
+    if (mma.isPending() != (role.getKind() == RoleKind::Matrix))
+      return mma.emitOpError(mma.isPending() ? "gives a pending tile"
+                                             : "gives a tile")
+             << " in a role of kind '" << stringifyRoleKind(role.getKind())
+             << "'; the threads of a 'matrix' role hold results, which are "
+                "pending until they are awaited";
+    if (mma.isPending() &&
+        !(mma->hasOneUse() && isa<AwaitOp>(*mma->user_begin())))
+      return mma.emitOpError("must be awaited once (tile.await)");
+    return success();
+  });
+}
+
 LogicalResult RoleOp::verifyRegions() {
-  if (failed(verifySides(*this)) || failed(verifyParts(*this)))
+  if (failed(verifySides(*this)) || failed(verifyParts(*this)) ||
+      failed(verifyPending(*this)))
     return failure();
   if (getKind() == RoleKind::Idle && !getBody().front().empty())
     return emitOpError("is idle, but its body has operations");
@@ -455,8 +482,51 @@ LogicalResult WriteOp::verify() {
   ChannelType channel = getChannel().getType();
   if (failed(verifyCarriesTiles(*this, channel)))
     return failure();
+  if (auto tile = dyn_cast<VectorType>(getValue().getType());
+      tile && tile.getRank() == 2) {
+    if (tile == channel.getTileType() && getColumn() == 0)
+      return success();
+    return emitOpError("writes a tile of type ")
+           << tile << " at column " << getColumn() << " of a channel of "
+           << channel.getTileType() << "; a tile is written as a whole";
+  }
   return verifyLaneAccess(*this, getValue().getType(), channel.getTileType(),
                           getColumn(), /*all=*/false);
+}
+
+/// Checks that the parts of a tile are what the threads of the role around `op`
+/// hold of it: as many elements, in vectors that each are of one row.
+static LogicalResult verifyParts(Operation *op, VectorType tile,
+                                 TypeRange parts) {
+  auto role = op->getParentOfType<RoleOp>();
+  const ValueLayout *layout = role ? role.getLayout(tile) : nullptr;
+  if (!layout)
+    return op->emitOpError("must be in a role whose threads hold ")
+           << tile.getDimSize(0) << " rows";
+  int64_t perRow = layout->getColumnsPerThread(tile.getDimSize(1)), sum = 0;
+  for (Type type : parts) {
+    auto part = cast<VectorType>(type);
+    int64_t count = part.getNumElements();
+    if (part.getElementType() != tile.getElementType() ||
+        perRow % count != 0)
+      return op->emitOpError("has a part ")
+             << part << " of " << tile << ", of which a thread holds " << perRow
+             << " elements a row";
+    sum += count;
+  }
+  if (int64_t all = layout->getNumElements(tile.getDimSize(1)); sum != all)
+    return op->emitOpError("has ")
+           << sum << " elements of " << tile << ", of which a thread holds "
+           << all;
+  return success();
+}
+
+LogicalResult FromLanesOp::verify() {
+  return verifyParts(*this, getTile().getType(), getParts().getTypes());
+}
+
+LogicalResult ToLanesOp::verify() {
+  return verifyParts(*this, getTile().getType(), getParts().getTypes());
 }
 
 LogicalResult PutOp::verify() {
@@ -467,5 +537,12 @@ LogicalResult PutOp::verify() {
            << type.getRank() << " indices and one of their dimensions";
   if (getValue().getType() != type.getElementType())
     return emitOpError("writes ") << getValue().getType() << " to " << type;
+  auto role = (*this)->getParentOfType<RoleOp>();
+  const ValueLayout *layout = role ? role.getLayout() : nullptr;
+  if (int64_t rows = layout ? layout->getRowsPerThread() : 1;
+      rows != int64_t(getOthers().size()) + 1)
+    return emitOpError("writes elements of ")
+           << getOthers().size() + 1 << " rows; a thread holds parts of "
+           << rows;
   return success();
 }

@@ -585,7 +585,7 @@ Speculation::Speculatability MmaOp::getSpeculatability() {
 
 LogicalResult MmaOp::verify() {
   VectorType a = getA().getType(), b = getB().getType(),
-             result = getResult().getType();
+             result = getResultType();
   if (getAccumulate() && !getAcc())
     return emitOpError("has a condition but nothing to accumulate to");
   if (a.getElementType() != b.getElementType())
@@ -600,6 +600,18 @@ LogicalResult MmaOp::verify() {
   if (getM() != m || getN() != n)
     return emitOpError("result must be ")
            << m << "x" << n << ", not " << result;
+  return success();
+}
+
+MmaOp AwaitOp::getMma() { return getPending().getDefiningOp<MmaOp>(); }
+
+LogicalResult AwaitOp::verify() {
+  auto mma = getPending().getDefiningOp<MmaOp>();
+  if (!mma || mma->getBlock() != (*this)->getBlock())
+    return emitOpError("must wait for a tile.mma of its own block: no MMA may "
+                       "be under way where control flow meets");
+  if (!mma->hasOneUse())
+    return emitOpError("must be the only use of the pending tile");
   return success();
 }
 

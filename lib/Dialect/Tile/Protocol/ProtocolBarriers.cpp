@@ -23,13 +23,74 @@ namespace {
 using Finding = std::optional<ProtocolFinding>;
 
 //===----------------------------------------------------------------------===//
+// Asynchronous reads
+//===----------------------------------------------------------------------===//
+
+/// Finds the channels whose stages an MMA or a TMA store reads. A role hands a
+/// stage on through variables, so these are followed.
+class AsyncReaders {
+public:
+  explicit AsyncReaders(const ProtocolModel &model) {
+    for (auto [number, role] : llvm::enumerate(model.roles)) {
+      stagesOf.clear();
+      while (follow(role, number))
+        ;
+    }
+  }
+
+  /// Returns the operation that reads stages of the channel, or null.
+  Operation *of(unsigned channel) const { return readers.lookup(channel); }
+  /// Returns true if MMAs that the role starts read stages of the channel.
+  bool hasMmas(unsigned role, unsigned channel) const {
+    return ofMmas.count({role, channel});
+  }
+
+private:
+  /// Follows the steps of a role once. Returns true if a variable may name a
+  /// stage that was not known for it before; the caller repeats until none
+  /// does.
+  bool follow(const ProtocolRole &role, unsigned number) {
+    bool isNew = false;
+    auto flow = [&](const Step::Assignments &assignments) {
+      for (auto [to, from] : assignments)
+        for (unsigned channel : stagesOf[from])
+          isNew |= stagesOf[to].insert(channel).second;
+    };
+    forEachStep(role.body, [&](const Step &step) {
+      if (step.kind == StepKind::Wait && step.result != -1)
+        isNew |= stagesOf[step.result].insert(step.channel).second;
+      flow(step.assignments);
+      flow(step.back);
+      bool isMma = isa<MmaOp>(step.op);
+      if (step.kind != StepKind::Access ||
+          (step.agent == Agent::Lanes && !isMma))
+        return;
+      for (unsigned variable : step.reads)
+        for (unsigned channel : stagesOf[variable]) {
+          isNew |= readers.try_emplace(channel, step.op).second;
+          if (isMma)
+            ofMmas.insert({number, channel});
+        }
+    });
+    return isNew;
+  }
+
+  /// Maps a variable of the role to the channels whose stages it may name.
+  std::map<int, std::set<unsigned>> stagesOf;
+  llvm::DenseMap<unsigned, Operation *> readers;
+  /// Roles and the channels that their MMAs read.
+  std::set<std::pair<unsigned, unsigned>> ofMmas;
+};
+
+//===----------------------------------------------------------------------===//
 // Counts
 //===----------------------------------------------------------------------===//
 
 class CountCheck {
 public:
-  CountCheck(const ProtocolModel &model, const TargetDescription &target)
-      : model(model), target(target) {}
+  CountCheck(const ProtocolModel &model, const TargetDescription &target,
+             const AsyncReaders &readers)
+      : model(model), target(target), readers(readers) {}
 
   Finding run();
 
@@ -43,7 +104,9 @@ private:
   Finding checkFull(unsigned channel);
   Finding checkEmpty(unsigned channel);
   Finding checkLanded(unsigned channel);
-  Count arrivals(ArrayRef<unsigned> roles) const;
+  Count commits(ArrayRef<unsigned> roles) const;
+  Count releases(ArrayRef<unsigned> roles, unsigned channel) const;
+  void add(Count &count, unsigned role, int64_t arrivals) const;
   Count bytes(unsigned channel, int64_t loads) const;
   /// Returns the channel of the other CTA that comes from the same
   /// tile.channel. In a kernel without a cluster, returns the channel itself.
@@ -55,6 +118,7 @@ private:
 
   const ProtocolModel &model;
   const TargetDescription &target;
+  const AsyncReaders &readers;
   /// The channels whose stages a TMA load fills.
   std::set<unsigned> isLoaded;
 };
@@ -68,16 +132,33 @@ unsigned CountCheck::peerOf(unsigned channel) const {
   return channel < half ? channel + half : channel - half;
 }
 
-CountCheck::Count CountCheck::arrivals(ArrayRef<unsigned> roles) const {
+void CountCheck::add(Count &count, unsigned role, int64_t arrivals) const {
+  count.number += arrivals;
+  count.why += formatv("{0}@{1} {2}", count.why.empty() ? "" : ", ",
+                       model.roles[role].name, arrivals);
+}
+
+CountCheck::Count CountCheck::commits(ArrayRef<unsigned> roles) const {
   Count count;
   for (unsigned number : roles) {
     const ProtocolRole &role = model.roles[number];
-    RoleOp op = role.op;
-    int64_t arrivals =
-        role.oneThread ? 1 : op.getNumWarps() * int64_t(target.warpSize);
-    count.number += arrivals;
-    count.why += formatv("{0}@{1} {2}", count.why.empty() ? "" : ", ",
-                         role.name, arrivals);
+    int64_t warps = RoleOp(role.op).getNumWarps();
+    add(count, number, role.oneThread ? 1 : warps * int64_t(target.warpSize));
+  }
+  return count;
+}
+
+/// Each thread of a role of lanes arrives, but one of each warp where the role
+/// releases what its MMAs have read.
+CountCheck::Count CountCheck::releases(ArrayRef<unsigned> roles,
+                                       unsigned channel) const {
+  Count count;
+  for (unsigned number : roles) {
+    const ProtocolRole &role = model.roles[number];
+    int64_t warps = RoleOp(role.op).getNumWarps();
+    bool ofWarps = readers.hasMmas(number, channel);
+    add(count, number,
+        role.oneThread ? 1 : warps * (ofWarps ? 1 : int64_t(target.warpSize)));
   }
   return count;
 }
@@ -190,7 +271,7 @@ Finding CountCheck::checkFull(unsigned number) {
   }
   bool isLoad = isLoaded.count(number);
   Count expected =
-      arrivals(isLoad ? ArrayRef(producers).take_front() : ArrayRef(producers));
+      commits(isLoad ? ArrayRef(producers).take_front() : ArrayRef(producers));
   return compare(number, "full", op.getPlaceAttr().getFull(), expected,
                  bytes(number, producers.size()));
 }
@@ -212,7 +293,7 @@ Finding CountCheck::checkEmpty(unsigned number) {
       if (!llvm::is_contained(consumers, role))
         consumers.push_back(role);
   return compare(number, "empty", *op.getPlaceAttr().getEmpty(),
-                 arrivals(consumers), {0, "no copy releases a stage"});
+                 releases(consumers, number), {0, "no copy releases a stage"});
 }
 
 //===----------------------------------------------------------------------===//
@@ -220,52 +301,6 @@ Finding CountCheck::checkEmpty(unsigned number) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-
-/// Finds the channels whose stages an MMA or a TMA store reads. A role hands a
-/// stage on through variables, so these are followed.
-class AsyncReaders {
-public:
-  explicit AsyncReaders(const ProtocolModel &model) {
-    for (const ProtocolRole &role : model.roles) {
-      stagesOf.clear();
-      if (role.oneThread)
-        while (follow(role))
-          ;
-    }
-  }
-
-  /// Returns the operation that reads stages of the channel, or null.
-  Operation *of(unsigned channel) const { return readers.lookup(channel); }
-
-private:
-  /// Follows the steps of a role once. Returns true if a variable may name a
-  /// stage that was not known for it before; the caller repeats until none
-  /// does.
-  bool follow(const ProtocolRole &role) {
-    bool isNew = false;
-    auto flow = [&](const Step::Assignments &assignments) {
-      for (auto [to, from] : assignments)
-        for (unsigned channel : stagesOf[from])
-          isNew |= stagesOf[to].insert(channel).second;
-    };
-    forEachStep(role.body, [&](const Step &step) {
-      if (step.kind == StepKind::Wait && step.result != -1)
-        isNew |= stagesOf[step.result].insert(step.channel).second;
-      flow(step.assignments);
-      flow(step.back);
-      if (step.kind != StepKind::Access || step.agent == Agent::Lanes)
-        return;
-      for (unsigned variable : step.reads)
-        for (unsigned channel : stagesOf[variable])
-          isNew |= readers.try_emplace(channel, step.op).second;
-    });
-    return isNew;
-  }
-
-  /// Maps a variable of the role to the channels whose stages it may name.
-  std::map<int, std::set<unsigned>> stagesOf;
-  llvm::DenseMap<unsigned, Operation *> readers;
-};
 
 /// Follows writes through the code of a role of lanes, from a tile.write to the
 /// fence or the commit behind it.
@@ -364,9 +399,9 @@ Finding FenceCheck::checkBlock(Block &block, Pending &pending) {
 std::optional<ProtocolFinding>
 fa4::tile::verifyBarriers(const ProtocolModel &model,
                           const TargetDescription &target) {
-  if (auto finding = CountCheck(model, target).run())
-    return finding;
   AsyncReaders readers(model);
+  if (auto finding = CountCheck(model, target, readers).run())
+    return finding;
   FenceCheck fences(model, readers);
   for (const ProtocolRole &role : model.roles)
     if (!role.oneThread)

@@ -8,6 +8,7 @@
 
 #include "ProtocolSteps.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -44,7 +45,9 @@ void ChannelSteps::addWait(WaitOp op, Steps &steps) {
   Step step(StepKind::Wait, op, channel);
   if (!isScalar && op.getValue()) {
     step.result = context.newVariable(op.getValue());
-    lanes.expectRead(op);
+    // Lanes read a stage themselves, unless only MMAs that they start do.
+    if (getHome(op.getValue()) != ValueHome::Place)
+      lanes.expectRead(op);
   }
   steps.push_back(std::move(step));
   if (!isScalar)

@@ -10,6 +10,7 @@
 #include "ProtocolSteps.h"
 #include "fa4/Dialect/Tile/Analysis/Uniformity.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -49,11 +50,30 @@ LogicalResult RoleSteps::addOperation(Operation &op, Steps &steps) {
 LogicalResult RoleSteps::addOfLanes(Operation &op, Steps &steps) {
   if (auto select = dyn_cast<arith::SelectOp>(op))
     return lanes.addSelection(select, steps);
+  if (isView(&op) && getHome(op.getOperand(0)) == ValueHome::Place) {
+    context.variables[op.getResult(0)] = context.variableOf(op.getOperand(0));
+    return success();
+  }
+  if (auto await = dyn_cast<AwaitOp>(op))
+    return addAwait(await, steps);
   lanes.addReads(op, steps);
   for (Region &region : op.getRegions())
     for (Block &block : region)
       if (failed(addBlock(block, steps)))
         return failure();
+  return success();
+}
+
+/// An MMA that lanes have started reads its operands from where it stands to
+/// where it is awaited. The model has a read at both ends: whoever may write the
+/// stage meanwhile is ordered with one of them at most.
+LogicalResult RoleSteps::addAwait(AwaitOp op, Steps &steps) {
+  Step step(StepKind::Access, op);
+  MmaOp mma = op.getMma();
+  for (Value operand : {Value(mma.getA()), Value(mma.getB())})
+    if (unsigned variable = context.variableOf(operand))
+      step.reads.push_back(variable);
+  steps.push_back(std::move(step));
   return success();
 }
 

@@ -130,6 +130,7 @@ private:
   mlir::LogicalResult addBlock(mlir::Block &block, Steps &steps);
   mlir::LogicalResult addOperation(mlir::Operation &op, Steps &steps);
   mlir::LogicalResult addOfLanes(mlir::Operation &op, Steps &steps);
+  mlir::LogicalResult addAwait(AwaitOp op, Steps &steps);
   mlir::LogicalResult addIssued(mlir::Operation &op, Steps &steps);
   mlir::LogicalResult addLoop(mlir::scf::ForOp loop, Steps &steps);
   mlir::LogicalResult addWork(WorkOp work, Steps &steps);

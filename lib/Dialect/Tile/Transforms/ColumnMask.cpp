@@ -43,6 +43,31 @@ bool AffineColumn::add(const AffineColumn &other, int64_t sign) {
   return terms.size() <= kMaxTerms;
 }
 
+/// Returns the columns that a thread has of rows of the type of `value`.
+ArrayRef<int64_t> ColumnMask::getColumns(Value value) {
+  int64_t count = cast<VectorType>(value.getType()).getNumElements();
+  SmallVector<int64_t> &columns = columnsOf[count];
+  if (columns.empty())
+    columns = layout.getColumnsOfThread(value.getContext(),
+                                        count * layout.getThreadsPerRow());
+  return columns;
+}
+
+/// Returns true for a vector that has the number of each of the thread's
+/// columns.
+bool ColumnMask::isColumnNumber(Value value) {
+  if (value.getDefiningOp<vector::StepOp>())
+    return true;
+  DenseIntElementsAttr numbers;
+  if (!matchPattern(value, m_Constant(&numbers)) || numbers.isSplat())
+    return false;
+  ArrayRef<int64_t> columns = getColumns(value);
+  return llvm::equal(numbers.getValues<APInt>(), columns,
+                     [](const APInt &number, int64_t column) {
+                       return number.getSExtValue() == column;
+                     });
+}
+
 std::optional<AffineColumn> ColumnMask::computeAffine(Value value) {
   AffineColumn result;
   APInt splat;
@@ -53,7 +78,7 @@ std::optional<AffineColumn> ColumnMask::computeAffine(Value value) {
     return result;
   }
   Operation *op = value.getDefiningOp();
-  if (isa_and_nonnull<vector::StepOp>(op)) {
+  if (isColumnNumber(value)) {
     result.scale = 1;
     return result;
   }
@@ -111,10 +136,8 @@ bool ColumnMask::computeIsColumnMask(Value mask) {
   if (!type || !type.getElementType().isInteger(1))
     return false;
   Operation *op = mask.getDefiningOp();
-  // A bound of the column is then a bound of the bit, too.
   if (auto compare = dyn_cast_or_null<arith::CmpIOp>(op))
-    return layout.getRankOfColumn(op->getContext()).isIdentity() &&
-           getDifference(compare).has_value();
+    return getDifference(compare).has_value();
   if (auto constant = dyn_cast_or_null<arith::ConstantOp>(op))
     return isa<SplatElementsAttr>(constant.getValue());
   if (isa_and_nonnull<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op))
@@ -296,7 +319,7 @@ Value ColumnMask::addConstant(Value base, int64_t number, Type type,
 Value ColumnMask::getSum(Value value, int64_t column, OpBuilder &builder) {
   const AffineColumn &sum = *getAffine(value);
   Value base = getBase(value, sum, builder);
-  return addConstant(base, sum.scale * column + sum.constant,
+  return addConstant(base, sum.scale * getColumns(value)[column] + sum.constant,
                      getElementTypeOrSelf(value.getType()), value.getLoc(),
                      builder);
 }
@@ -338,6 +361,23 @@ static Value shiftOnes(ImplicitLocOpBuilder &b, Value amount) {
   return arith::SelectOp::create(b, inRange, shifted, zero);
 }
 
+/// Builds an expression of a layout for an i32. Divisors are powers of two.
+static Value expand(ImplicitLocOpBuilder &b, AffineExpr expr, Value number) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, b.getI32Type(), value);
+  };
+  if (isa<AffineDimExpr>(expr))
+    return number;
+  if (auto known = dyn_cast<AffineConstantExpr>(expr))
+    return constant(known.getValue());
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value lhs = expand(b, binary.getLHS(), number);
+  if (expr.getKind() == AffineExprKind::Add)
+    return arith::AddIOp::create(b, lhs, expand(b, binary.getRHS(), number));
+  int64_t divisor = cast<AffineConstantExpr>(binary.getRHS()).getValue();
+  return arith::ShRSIOp::create(b, lhs, constant(llvm::Log2_64(divisor)));
+}
+
 Value ColumnMask::buildWord(Value mask, int64_t word, OpBuilder &builder) {
   Operation *op = mask.getDefiningOp();
   ImplicitLocOpBuilder b(op->getLoc(), builder);
@@ -356,7 +396,10 @@ Value ColumnMask::buildWord(Value mask, int64_t word, OpBuilder &builder) {
   }
   bool upper;
   AffineColumn solved = solveForColumn(cast<arith::CmpIOp>(op), upper);
-  Value limit = getLimit(mask, builder);
+  // As many of the thread's columns are in front of the limit.
+  Value limit =
+      expand(b, layout.getRankOfColumn(b.getContext()).getResult(0),
+             getLimit(mask, builder));
   if (upper) {
     // The bits below `limit - 32 * word` are set: the shift moves the other
     // ones out.

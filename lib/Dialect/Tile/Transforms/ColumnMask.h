@@ -33,7 +33,7 @@ struct AffineColumn {
 };
 
 /// Conditions on the columns of a thread's row that are known as 32-bit words,
-/// bit `i` of word `w` for column `32 w + i`: signed comparisons of the
+/// bit `i` of word `w` for the thread's column `32 w + i`: signed comparisons of the
 /// column's number with something that is the same for all columns, and their
 /// conjunctions, disjunctions and negations. A word takes a few instructions,
 /// where 32 comparisons take 32, and its bits become predicates seven at a
@@ -44,6 +44,11 @@ struct AffineColumn {
 /// the ranges of its terms prove that these are enough, and 64 otherwise. A
 /// term that the caller of the kernel chooses counts as 2^56 where it is beyond
 /// that, and as -2^56 below; index arithmetic on such values would wrap.
+///
+/// A thread that has only some columns of its row counts columns from the first
+/// one that it has: a constant vector of the distances from there
+/// (ValueLayout::getColumnsOfThread) is the number of the column. The layout
+/// says how many of the thread's columns are in front of a limit.
 ///
 /// The IR that is asked about must not change: answers are kept, so that a
 /// value that many others are computed from is looked at once.
@@ -117,6 +122,8 @@ private:
   std::optional<AffineColumn> getDifference(mlir::arith::CmpIOp op);
   bool computeIsColumnMask(mlir::Value mask);
   AffineColumn solveForColumn(mlir::arith::CmpIOp op, bool &upper);
+  bool isColumnNumber(mlir::Value value);
+  llvm::ArrayRef<int64_t> getColumns(mlir::Value value);
   bool isUnbounded(mlir::Value term);
   bool isWide(const AffineColumn &limit);
   mlir::Value makeLimit(const AffineColumn &affine, mlir::Location loc,
@@ -130,6 +137,8 @@ private:
   const mlir::IRMapping &scalars;
   const ValueLayout &layout;
   IntegerRanges ranges;
+  /// By the number of a thread's columns: which columns these are.
+  llvm::DenseMap<int64_t, llvm::SmallVector<int64_t>> columnsOf;
   llvm::DenseMap<mlir::Value, std::optional<AffineColumn>> affine;
   llvm::DenseMap<mlir::Value, bool> isMask;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> words;

@@ -54,7 +54,8 @@ Value fa4::tile::joinPairs(ValueRange parts, Location loc, OpBuilder &b) {
 /// Returns true if an operation on rows can be built for pairs of columns.
 static bool isSupported(Operation *op) {
   if (isa<scf::ForOp, scf::IfOp, scf::YieldOp, WorkOp, vector::StepOp,
-          arith::ConstantOp, vector::ReductionOp, ReadOp, WriteOp, Exp2Op>(op))
+          arith::ConstantOp, vector::ReductionOp, ReadOp, WriteOp, Exp2Op,
+          FromLanesOp, ToLanesOp>(op))
     return true;
   if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
     return !isa<VectorType>(broadcast.getSource().getType());
@@ -70,9 +71,14 @@ static bool isSupported(Operation *op) {
 
 LogicalResult fa4::tile::verifyRows(RoleOp role) {
   return fa4::checkEach(role, [](Operation *op) -> LogicalResult {
+    // These take and give whole tiles.
+    if (isa<WaitOp, MmaOp, AwaitOp>(op))
+      return success();
     bool hasRow = false;
     auto check = [&](Type type) {
       auto row = dyn_cast<VectorType>(type);
+      if (row && row.getRank() == 2 && isa<FromLanesOp, ToLanesOp, WriteOp>(op))
+        return true;
       hasRow |= bool(row);
       if (!row || (row.getRank() == 1 && !row.isScalable() &&
                    row.getNumElements() % 2 == 0))

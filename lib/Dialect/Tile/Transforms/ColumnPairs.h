@@ -14,7 +14,12 @@
 
 namespace fa4::tile {
 
-inline bool isRow(mlir::Type type) { return mlir::isa<mlir::VectorType>(type); }
+/// Whether a value of this type is a thread's part of a row. A matrix is a tile
+/// of which the role has the place, or that is an operand or result of an MMA.
+inline bool isRow(mlir::Type type) {
+  auto vector = mlir::dyn_cast<mlir::VectorType>(type);
+  return vector && vector.getRank() == 1;
+}
 
 /// The number of pairs of columns of a row.
 inline int64_t numPairs(mlir::Type type) {

@@ -36,9 +36,11 @@ bool LaneReads::isUnread(Value value) const {
 void LaneReads::read(WaitOp wait, OpBuilder &b) {
   unread.remove(wait);
   Value value = wait.getValue();
-  bool all = values.getLayout(value) == LaneLayout::Whole;
-  values.set(value, ReadOp::create(b, wait.getLoc(), values.getType(value),
-                                   wait.getChannel(), /*column=*/0, all));
+  bool all = values.getLayout(value) == LaneLayout::Columns;
+  values.setParts(value,
+                  ReadOp::create(b, wait.getLoc(), values.getPartType(value),
+                                 wait.getChannel(), /*column=*/0, all)
+                      ->getResults());
 }
 
 /// A condition, and whether it must be true or false.
@@ -95,7 +97,8 @@ void LaneReads::add(WaitOp wait, OpBuilder &b) {
   unread.insert(wait);
   // A single element is read early: that costs no registers and hides the
   // latency of the read.
-  if (isa<FloatType, IntegerType, IndexType>(values.getType(wait.getValue())) &&
+  if (isa<FloatType, IntegerType, IndexType>(
+          values.getPartType(wait.getValue())) &&
       !wait.getValue().use_empty() && !isConditional(wait))
     read(wait, b);
 }
@@ -155,17 +158,17 @@ void LaneReads::readForUses(WaitOp wait, Operation &at, OpBuilder &b) {
     return read(wait, b);
   Value value = wait.getValue();
   auto branch =
-      scf::IfOp::create(b, wait.getLoc(), TypeRange{values.getType(value)},
+      scf::IfOp::create(b, wait.getLoc(), TypeRange{values.getPartType(value)},
                         needed, /*addThenBlock=*/true,
                         /*addElseBlock=*/true);
   OpBuilder then = branch.getThenBodyBuilder(),
             other = branch.getElseBodyBuilder();
   read(wait, then);
-  scf::YieldOp::create(then, wait.getLoc(), values.get(value));
-  Value zero = arith::ConstantOp::create(other, wait.getLoc(),
-                                         b.getZeroAttr(values.getType(value)));
+  scf::YieldOp::create(then, wait.getLoc(), values.getParts(value));
+  Value zero = arith::ConstantOp::create(
+      other, wait.getLoc(), b.getZeroAttr(values.getPartType(value)));
   scf::YieldOp::create(other, wait.getLoc(), zero);
-  values.set(value, branch.getResult(0));
+  values.setParts(value, branch.getResults());
 }
 
 void LaneReads::readUsed(Operation &op, OpBuilder &b) {

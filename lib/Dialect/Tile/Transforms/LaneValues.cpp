@@ -13,39 +13,48 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-Type LaneValues::getType(Value value, LaneLayout layout) const {
-  auto type = dyn_cast<VectorType>(value.getType());
-  if (!type)
-    return value.getType();
+static unsigned getWarpSize(RoleOp role) {
+  return cast<KernelOp>(role->getParentOp()).getTarget().warpSize;
+}
+
+unsigned LaneValues::getNumParts(LaneLayout layout) const {
+  return layout == LaneLayout::Rows
+             ? RoleOp(role).getLayout()->getRowsPerThread()
+             : 1;
+}
+
+unsigned LaneValues::getNumParts(Value tile) const {
+  return getNumParts(layouts.get(tile));
+}
+
+Type LaneValues::getPartType(Value tile, LaneLayout layout) const {
+  auto type = cast<VectorType>(tile.getType());
   if (layout == LaneLayout::Rows)
-    return layouts.getPart(type);
-  return VectorType::get({type.getShape().back()}, type.getElementType());
+    return layouts.getRowPart(type);
+  int64_t columns = type.getShape().back();
+  return VectorType::get(
+      {RoleOp(role).getLayout()->getColumnsPerThread(columns)},
+      type.getElementType());
 }
 
-Type LaneValues::getType(Value value) const {
-  return isa<VectorType>(value.getType()) ? getType(value, layouts.get(value))
-                                          : value.getType();
+Type LaneValues::getPartType(Value tile) const {
+  return getPartType(tile, layouts.get(tile));
 }
 
-Value LaneValues::get(Value value, LaneLayout layout) {
-  if (layout == LaneLayout::Whole && LaneLayouts::isFree(value))
-    return whole.lookup(value);
-  return map.lookupOrDefault(value);
+ArrayRef<Value> LaneValues::getParts(Value tile, LaneLayout layout) {
+  bool isOther = layout == LaneLayout::Columns && LaneLayouts::isFree(tile);
+  return (isOther ? ofColumns : partsOf).find(tile)->second;
 }
 
-Value LaneValues::get(Value value) {
-  if (!isa<VectorType>(value.getType()))
-    return map.lookupOrDefault(value);
-  return get(value, layouts.get(value));
-}
-
-Value LaneValues::getRow(Location loc, int64_t rows, OpBuilder &b) {
+Value LaneValues::getRow(Location loc, int64_t rows, unsigned part,
+                         OpBuilder &b) {
   Value thread = RowOp::create(b, loc, b.getIndexType());
   const ValueLayout *layout = role.getLayoutOfRows(rows);
   if (!layout)
     return thread;
   AffineExpr row =
-      layout->getOrigin(b.getContext(), /*columns=*/2).getResult(0);
+      layout->getOrigin(b.getContext(), /*columns=*/2).getResult(0) +
+      layout->getRowOffset(b.getContext(), part);
   return affine::expandAffineExpr(b, loc, row, thread, {});
 }
 
@@ -59,29 +68,57 @@ LogicalResult LaneValues::lower(arith::ConstantOp op, OpBuilder &b) {
     if (layout == LaneLayout::Rows)
       return op.emitOpError("differs from row to row, but all threads of a "
                             "role run the same code");
-    set(op, build(cast<DenseElementsAttr>(op.getValue())
-                      .reshape(cast<VectorType>(getType(op)))));
+    if (!role.getLayout()->hasElementsByColumn(b.getContext()))
+      return op.emitOpError("differs from column to column, but all threads of "
+                            "a role run the same code");
+    setParts(op, build(cast<DenseElementsAttr>(op.getValue())
+                           .reshape(cast<VectorType>(getPartType(op)))));
     return success();
   }
   auto element = cast<TypedAttr>(splat.getSplatValue<Attribute>());
-  auto inLayout = [&](LaneLayout layout) {
-    auto vector = dyn_cast<VectorType>(getType(op, layout));
-    return build(vector ? DenseElementsAttr::get(vector, Attribute(element))
-                        : element);
+  auto inLayout = [&](LaneLayout layout) -> Parts {
+    auto vector = dyn_cast<VectorType>(getPartType(op, layout));
+    Value part =
+        build(vector ? DenseElementsAttr::get(vector, Attribute(element))
+                     : element);
+    return Parts(getNumParts(layout), part);
   };
   if (LaneLayouts::isFree(op)) {
-    set(op, inLayout(LaneLayout::Rows));
-    whole.map(op.getResult(), inLayout(LaneLayout::Whole));
+    partsOf[op] = inLayout(LaneLayout::Rows);
+    ofColumns[op] = inLayout(LaneLayout::Columns);
   } else {
-    set(op, inLayout(layout));
+    partsOf[op] = inLayout(layout);
   }
   return success();
 }
 
+/// Returns the numbers of the columns that the thread holds of each row.
+Value LaneValues::getColumns(vector::StepOp op, OpBuilder &b) {
+  const ValueLayout &layout = *role.getLayout();
+  if (layout.hasElementsByColumn(b.getContext()))
+    return vector::StepOp::create(b, op.getLoc(), op.getType());
+  int64_t columns = op.getType().getNumElements();
+  auto type = VectorType::get({layout.getColumnsPerThread(columns)},
+                              b.getIndexType());
+  SmallVector<Attribute> offsets;
+  for (int64_t column : layout.getColumnsOfThread(b.getContext(), columns))
+    offsets.push_back(b.getIndexAttr(column));
+  Value thread = RowOp::create(b, op.getLoc(), b.getIndexType());
+  Value origin = affine::expandAffineExpr(
+      b, op.getLoc(), layout.getOrigin(b.getContext(), columns).getResult(1),
+      thread, {});
+  return arith::AddIOp::create(
+      b, op.getLoc(), vector::BroadcastOp::create(b, op.getLoc(), type, origin),
+      arith::ConstantOp::create(b, op.getLoc(),
+                                DenseElementsAttr::get(type, offsets)));
+}
+
 LogicalResult LaneValues::lower(vector::StepOp op, OpBuilder &b) {
-  set(op, getRow(op.getLoc(), op.getType().getNumElements(), b));
-  whole.map(op.getResult(),
-            vector::StepOp::create(b, op.getLoc(), op.getType()).getResult());
+  Parts rows;
+  for (unsigned part = 0; part < getNumParts(LaneLayout::Rows); ++part)
+    rows.push_back(getRow(op.getLoc(), op.getType().getNumElements(), part, b));
+  partsOf[op] = rows;
+  ofColumns[op] = {getColumns(op, b)};
   return success();
 }
 
@@ -91,23 +128,39 @@ LogicalResult LaneValues::lower(vector::BroadcastOp op, OpBuilder &b) {
       return from;
     return vector::BroadcastOp::create(b, op.getLoc(), type, from);
   };
-  if (LaneLayouts::isFree(op.getResult())) {
-    Value scalar = get(op.getSource());
-    set(op, scalar);
-    whole.map(op.getResult(), toVector(scalar, op.getType()));
+  Value source = op.getSource(), result = op.getResult();
+  if (LaneLayouts::isFree(result)) {
+    Value scalar = get(source);
+    partsOf[result] = Parts(getNumParts(LaneLayout::Rows), scalar);
+    ofColumns[result] = {
+        toVector(scalar, getPartType(result, LaneLayout::Columns))};
     return success();
   }
-  auto type = dyn_cast<VectorType>(op.getSource().getType());
-  Value source = type && type.getRank() == 1
-                     ? get(op.getSource(), LaneLayout::Whole)
-                     : get(op.getSource());
-  bool hasColumns = type && type.getShape().back() != 1 &&
-                    (type.getRank() == 1 || type.getDimSize(0) == 1);
+  Type part = getPartType(result);
+  auto type = dyn_cast<VectorType>(source.getType());
+  if (!type) {
+    setParts(result, Parts(getNumParts(result), toVector(get(source), part)));
+    return success();
+  }
   const ValueLayout *layout = role.getLayout(op.getResultVectorType());
-  if (hasColumns && layout && !layout->hasElementsByColumn(b.getContext()))
+  bool hasColumns = type.getShape().back() != 1 &&
+                    (type.getRank() == 1 || type.getDimSize(0) == 1);
+  if (!hasColumns) {
+    Parts parts;
+    for (Value row : getParts(source))
+      parts.push_back(toVector(row, part));
+    setParts(result, parts);
+    return success();
+  }
+  if (layout && layout != role.getLayout())
     return op.emitOpError("gives all rows the same columns, but which columns "
                           "of a row a thread holds is known only when it runs");
-  set(op, toVector(source, getType(op)));
+  Value columns = toVector(
+      getParts(source, type.getRank() == 1 ? LaneLayout::Columns
+                                           : layouts.get(source))
+          .front(),
+      part);
+  setParts(result, Parts(getNumParts(result), columns));
   return success();
 }
 
@@ -116,14 +169,15 @@ LogicalResult LaneValues::lower(vector::ShapeCastOp op) {
   if (op.getResult().getType().getRank() == 1 &&
       op.getSource().getType().getRank() == 2)
     layout = layouts.get(op.getSource());
-  Value source = get(op.getSource(), layout);
+  Parts source = llvm::to_vector<2>(getParts(op.getSource(), layout));
   VectorType from = op.getSourceVectorType(), to = op.getResultVectorType();
   bool keepsRows = std::min(from.getRank(), to.getRank()) == 1 ||
                    from.getDimSize(0) == to.getDimSize(0);
-  if (!keepsRows || source.getType() != getType(op.getResult(), layout))
+  if (!keepsRows ||
+      source.front().getType() != getPartType(op.getResult(), layout))
     return op.emitOpError("moves elements from row to row, but each thread "
                           "holds its own");
-  set(op, source);
+  setParts(op, source);
   return success();
 }
 
@@ -145,29 +199,33 @@ LogicalResult LaneValues::lower(vector::ExtractStridedSliceOp op,
     return op.emitOpError("takes some of the rows, but each thread holds one");
   // Elements of a thread are the same part of its columns as the slice is of
   // all columns.
-  if (const ValueLayout *layout = role.getLayout(type);
-      layout && type.getRank() > 1) {
-    int64_t piece = layout->getPieceColumns(type.getDimSize(1));
-    if (!isWhole(1) && (first[1] % piece != 0 || count[1] % piece != 0))
+  const ValueLayout *layout =
+      type.getRank() > 1 ? role.getLayout(type) : role.getLayout();
+  if (layout) {
+    int64_t columns = type.getRank() > 1 ? 1 : 0;
+    int64_t piece = layout->getPieceColumns(type.getDimSize(columns));
+    if (!isWhole(columns) &&
+        (first[columns] % piece != 0 || count[columns] % piece != 0))
       return op.emitOpError("takes some of the columns, of which each thread "
                             "of a row would need an equal part; a piece has ")
              << piece << " columns at least";
   }
-  Value source = get(op.getSource(), layouts.get(op.getResult()));
+  Parts source =
+      llvm::to_vector<2>(getParts(op.getSource(), layouts.get(op.getResult())));
   if (llvm::all_of(llvm::seq<int64_t>(type.getRank()), isWhole)) {
-    set(op, source);
+    setParts(op, source);
     return success();
   }
-  Type part = getType(op.getResult());
-  auto vector = dyn_cast<VectorType>(part);
+  auto vector = dyn_cast<VectorType>(getPartType(op.getResult()));
   int64_t size = vector ? vector.getNumElements() : 1;
   int64_t offset = first.back() * size / count.back();
-  if (vector)
-    source = vector::ExtractStridedSliceOp::create(b, op.getLoc(), source,
-                                                   offset, size, /*strides=*/1);
-  else
-    source = vector::ExtractOp::create(b, op.getLoc(), source, offset);
-  set(op, source);
+  for (Value &part : source)
+    part = vector ? vector::ExtractStridedSliceOp::create(
+                        b, op.getLoc(), part, offset, size, /*strides=*/1)
+                        .getResult()
+                  : vector::ExtractOp::create(b, op.getLoc(), part, offset)
+                        .getResult();
+  setParts(op, source);
   return success();
 }
 
@@ -179,32 +237,64 @@ LogicalResult LaneValues::lower(vector::MultiDimReductionOp op, OpBuilder &b) {
         "reduces over rows, which different threads hold; only reductions of a "
         "matrix over its columns ([1]) are supported");
   const ValueLayout *layout = role.getLayout(type);
-  if (!layout->isRowPerThread())
+  SmallVector<int64_t> masks(layout->getReductionMasks());
+  if (llvm::any_of(masks, [&](int64_t mask) {
+        return mask >= int64_t(getWarpSize(role));
+      }))
     return op.emitOpError("reduces rows of which ")
            << layout->getThreadsPerRow()
            << " threads hold a part each; only rows that one thread holds as a "
               "whole can be reduced";
-  Value source = get(op.getSource());
-  Value acc = get(op.getAcc(), LaneLayout::Rows);
+  Parts source = llvm::to_vector<2>(getParts(op.getSource()));
+  ArrayRef<Value> acc = getParts(op.getAcc(), LaneLayout::Rows);
   // A tile's reduction does not specify the order of its elements, so any order
   // is allowed here.
-  set(op.getDest(),
-      isa<VectorType>(source.getType())
-          ? vector::ReductionOp::create(b, op.getLoc(), op.getKind(), source,
-                                        acc, arith::FastMathFlags::reassoc)
-          : vector::makeArithReduction(b, op.getLoc(), op.getKind(), acc,
-                                       source));
+  for (auto [part, row] : llvm::enumerate(source)) {
+    // Threads combine their parts of a row before the accumulator is added,
+    // which all of them have.
+    Value start = masks.empty() ? acc[part] : Value();
+    Value sum = row;
+    if (isa<VectorType>(row.getType()))
+      sum = start ? vector::ReductionOp::create(b, op.getLoc(), op.getKind(),
+                                                row, start,
+                                                arith::FastMathFlags::reassoc)
+                        .getDest()
+                  : vector::ReductionOp::create(b, op.getLoc(), op.getKind(),
+                                                row,
+                                                arith::FastMathFlags::reassoc)
+                        .getDest();
+    else if (start)
+      sum = vector::makeArithReduction(b, op.getLoc(), op.getKind(), start,
+                                       row);
+    if (!masks.empty()) {
+      sum = CombineOp::create(b, op.getLoc(), sum.getType(), op.getKind(), sum,
+                              masks);
+      sum = vector::makeArithReduction(b, op.getLoc(), op.getKind(), acc[part],
+                                       sum);
+    }
+    row = sum;
+  }
+  setParts(op.getDest(), source);
   return success();
 }
 
 LogicalResult LaneValues::lowerElementwise(Operation *op, OpBuilder &b) {
   Value result = op->getResult(0);
   LaneLayout layout = layouts.get(result);
-  SmallVector<Value> operands = llvm::map_to_vector(
-      op->getOperands(), [&](Value operand) { return get(operand, layout); });
-  set(result, b.create(op->getLoc(), op->getName().getIdentifier(), operands,
-                       getType(result), op->getAttrs())
-                  ->getResult(0));
+  Type type = getPartType(result);
+  Parts parts;
+  for (unsigned part = 0; part < getNumParts(result); ++part) {
+    SmallVector<Value> operands =
+        llvm::map_to_vector(op->getOperands(), [&](Value operand) {
+          return isa<VectorType>(operand.getType())
+                     ? getParts(operand, layout)[part]
+                     : get(operand);
+        });
+    parts.push_back(b.create(op->getLoc(), op->getName().getIdentifier(),
+                             operands, type, op->getAttrs())
+                        ->getResult(0));
+  }
+  setParts(result, parts);
   return success();
 }
 

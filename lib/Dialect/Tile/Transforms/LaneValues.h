@@ -20,36 +20,58 @@ namespace fa4::tile {
 /// without effects compute them from the parts of their operands. The layouts
 /// of the tiles decide which operations can: a thread has no elements of other
 /// threads.
+///
+/// A tile that is spread over the rows has a part for each row of which the
+/// thread holds elements: one for rows that are held whole, two for the
+/// fragments of a matrix role. What is done with a tile is done with each of
+/// its parts. A value that the rows share (LaneLayout::Columns) has one part.
 class LaneValues {
 public:
-  /// `map` maps values of the old code to the new.
+  /// `map` maps scalars, and tiles of which the role has only the place, from
+  /// the old code to the new.
   LaneValues(RoleOp role, LaneLayouts layouts, mlir::IRMapping &map)
       : role(role), layouts(std::move(layouts)), map(map) {}
 
   LaneLayout getLayout(mlir::Value tile) const { return layouts.get(tile); }
 
-  /// Returns the type of the part of `value`, which is its own type if it is no
-  /// tile.
-  mlir::Type getType(mlir::Value value) const;
+  /// Returns the number of parts of a tile, and the type of each.
+  unsigned getNumParts(mlir::Value tile) const;
+  mlir::Type getPartType(mlir::Value tile) const;
 
-  /// Returns the part of `value`. A value that is free in any layout has a form
+  /// Returns the parts of a tile. A value that is free in any layout has a form
   /// for each, of which `layout` chooses one.
-  mlir::Value get(mlir::Value value, LaneLayout layout);
-  mlir::Value get(mlir::Value value);
-  void set(mlir::Value value, mlir::Value part) { map.map(value, part); }
-  bool contains(mlir::Value value) const { return map.contains(value); }
+  llvm::ArrayRef<mlir::Value> getParts(mlir::Value tile, LaneLayout layout);
+  llvm::ArrayRef<mlir::Value> getParts(mlir::Value tile) {
+    return getParts(tile, layouts.get(tile));
+  }
+  void setParts(mlir::Value tile, mlir::ValueRange parts) {
+    partsOf[tile] = llvm::to_vector<2>(parts);
+  }
 
-  /// Returns the number of the thread's row among `rows` rows that the threads
-  /// hold together.
-  mlir::Value getRow(mlir::Location loc, int64_t rows, mlir::OpBuilder &b);
+  /// Returns what stands for a value that is no tile of lanes.
+  mlir::Value get(mlir::Value value) { return map.lookupOrDefault(value); }
+  void set(mlir::Value value, mlir::Value other) { map.map(value, other); }
+  /// Returns true if the value is known in the new code.
+  bool contains(mlir::Value value) const {
+    return map.contains(value) || partsOf.contains(value);
+  }
 
-  /// Builds the part of the result of an operation without effects. Emits an
+  /// Returns the number of a row of the thread, among `rows` rows that the
+  /// threads hold together. `part` counts the rows of the thread.
+  mlir::Value getRow(mlir::Location loc, int64_t rows, unsigned part,
+                     mlir::OpBuilder &b);
+
+  /// Builds the parts of the result of an operation without effects. Emits an
   /// error if it needs elements that the thread does not have.
   mlir::LogicalResult lower(mlir::Operation *op, mlir::OpBuilder &b);
   mlir::LogicalResult lowerElementwise(mlir::Operation *op, mlir::OpBuilder &b);
 
 private:
-  mlir::Type getType(mlir::Value value, LaneLayout layout) const;
+  using Parts = llvm::SmallVector<mlir::Value, 2>;
+
+  unsigned getNumParts(LaneLayout layout) const;
+  mlir::Type getPartType(mlir::Value tile, LaneLayout layout) const;
+  mlir::Value getColumns(mlir::vector::StepOp op, mlir::OpBuilder &b);
   mlir::LogicalResult lower(mlir::arith::ConstantOp op, mlir::OpBuilder &b);
   mlir::LogicalResult lower(mlir::vector::StepOp op, mlir::OpBuilder &b);
   mlir::LogicalResult lower(mlir::vector::BroadcastOp op, mlir::OpBuilder &b);
@@ -61,10 +83,10 @@ private:
 
   RoleOp role;
   LaneLayouts layouts;
-  /// For values that are free in any layout, `map` has the form for `Rows` and
-  /// `whole` the form for `Whole`.
   mlir::IRMapping &map;
-  mlir::IRMapping whole;
+  /// For values that are free in any layout, `partsOf` has the form for `Rows`
+  /// and `ofColumns` the form for `Columns`.
+  llvm::DenseMap<mlir::Value, Parts> partsOf, ofColumns;
 };
 
 } // namespace fa4::tile

@@ -215,7 +215,7 @@ void PairWriter::writeSum(const PairSum &sum) {
                    : exchange(sum);
   b.setInsertionPoint(mma);
   loc = mma.getLoc();
-  VectorType type = mma.getResult().getType();
+  VectorType type = mma.getResultType();
   auto half =
       VectorType::get({type.getDimSize(0) / kPairSize, type.getDimSize(1)},
                       type.getElementType());

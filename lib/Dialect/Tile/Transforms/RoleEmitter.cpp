@@ -84,6 +84,13 @@ RoleEmitter::findLeaving(Operation *op) {
   return leaving;
 }
 
+/// Waits for the result of an MMA that lanes have started. The MMA and its wait
+/// stand side by side; passes that schedule move them apart.
+Value RoleEmitter::awaitResult(MmaOp mma) {
+  mma.getResult().setType(PendingType::get(mma.getContext(), mma.getResultType()));
+  return AwaitOp::create(builder, mma.getLoc(), mma.getResult());
+}
+
 void RoleEmitter::emitOperation(Operation *op) {
   std::optional<unsigned> owner = partition.getRole(op);
   if (owner && *owner != role) {
@@ -100,9 +107,12 @@ void RoleEmitter::emitOperation(Operation *op) {
     acquire(builder, leaving.front().first->channel);
   if (isa<MmaOp>(op))
     acquireBegun(op);
-  builder.clone(*op, map);
+  Operation *copy = builder.clone(*op, map);
+  auto mma = dyn_cast<MmaOp>(copy);
+  if (mma && !oneThread)
+    map.map(op->getResult(0), awaitResult(mma));
   for (auto [crossing, value] : leaving) {
-    if (!isa<LoadOp, MmaOp>(op))
+    if (!isa<LoadOp>(op) && !(isa<MmaOp>(op) && oneThread))
       acquire(builder, crossing->channel);
     commit(builder, crossing->channel, map.lookup(value));
   }
@@ -351,7 +361,7 @@ static void placeReleases(RoleOp role) {
       op->moveBefore(first);
       // The wait itself reads a scalar.
       if (isa<VectorType>(op.getValue().getType()))
-        last = getLastUser(op.getValue(), *block);
+        last = getLastRead(op.getValue(), *block);
     }
     auto channel = op.getChannel().getDefiningOp<ChannelOp>();
     if (isInPlace(channel) && !getExchangeBefore(channel))

@@ -48,6 +48,7 @@ private:
   void emitOperation(mlir::Operation *op);
   llvm::SmallVector<std::pair<Crossing *, mlir::Value>>
   findLeaving(mlir::Operation *op);
+  mlir::Value awaitResult(MmaOp mma);
   void acquireBegun(mlir::Operation *op);
   void wait(Crossing &crossing);
 

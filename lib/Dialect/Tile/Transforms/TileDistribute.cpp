@@ -10,6 +10,7 @@
 #include "LaneReads.h"
 #include "StructuredRewrite.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Support/NestedOps.h"
@@ -38,14 +39,14 @@ public:
 
 private:
   void appendTypes(Value tile, SmallVectorImpl<Type> &types) override {
-    types.push_back(values.getType(tile));
+    types.append(values.getNumParts(tile), values.getPartType(tile));
   }
   void appendValues(Value tile, Value target, OpBuilder &b,
                     SmallVectorImpl<Value> &parts) override {
-    parts.push_back(values.get(tile, values.getLayout(target)));
+    llvm::append_range(parts, values.getParts(tile, values.getLayout(target)));
   }
   void setValues(Value tile, ValueRange parts) override {
-    values.set(tile, parts.front());
+    values.setParts(tile, parts);
   }
   LogicalResult lower(Operation &op, OpBuilder &b) override;
   void beginYield(Operation &yield, OpBuilder &b) override {
@@ -53,6 +54,10 @@ private:
   }
 
   LogicalResult requireOwnedRows(Operation *op, Value rowValue);
+  LogicalResult requireOneRow(Operation *op);
+  Value joinParts(Value tile, OpBuilder &b);
+  LogicalResult lowerMma(MmaOp op, OpBuilder &b);
+  LogicalResult lowerAwait(AwaitOp op, OpBuilder &b);
   LogicalResult lowerSelect(arith::SelectOp op, OpBuilder &b);
   LogicalResult lowerWait(WaitOp op, OpBuilder &b);
   LogicalResult lowerCommit(CommitOp op, OpBuilder &b);
@@ -88,16 +93,30 @@ LogicalResult Distributor::requireOwnedRows(Operation *op, Value rowValue) {
          << " rows, but the threads of the role do not own a row each";
 }
 
+/// Checks that a thread has one row of a tile which it is to read.
+LogicalResult Distributor::requireOneRow(Operation *op) {
+  if (role.getLayout()->getRowsPerThread() == 1)
+    return success();
+  return op->emitOpError("gives a tile that the threads of a '")
+         << stringifyRoleKind(role.getKind())
+         << "' role would read from memory: they compute with the results of "
+            "their own MMAs only";
+}
+
 LogicalResult Distributor::lowerWait(WaitOp op, OpBuilder &b) {
   reads.readBuffer(op.getChannel(), *op, b);
-  if (op.getValue() && !isa<VectorType>(op.getValue().getType())) {
+  // A scalar, or a stage that only MMAs of the role read.
+  if (op.getValue() && (!isa<VectorType>(op.getValue().getType()) ||
+                        getHome(op.getValue()) == ValueHome::Place)) {
     b.clone(*op, scalars);
     return success();
   }
   WaitOp::create(b, op.getLoc(), /*value=*/Type(), op.getChannel());
   if (!op.getValue())
     return success();
-  Type part = values.getType(op.getValue());
+  if (failed(requireOneRow(op)))
+    return failure();
+  Type part = values.getPartType(op.getValue());
   if (!isa<VectorType>(part) && !part.isF32() && !part.isBF16() &&
       !part.isF16() && !part.isInteger(32))
     return op.emitOpError("gives one ")
@@ -111,7 +130,7 @@ LogicalResult Distributor::lowerWait(WaitOp op, OpBuilder &b) {
 
 Value Distributor::rowsToScale(RescaleOp op, OpBuilder &b) {
   Location loc = op.getLoc();
-  Value factor = values.get(op.getFactor(), LaneLayout::Rows);
+  Value factor = values.getParts(op.getFactor(), LaneLayout::Rows).front();
   Value one =
       arith::ConstantOp::create(b, loc, b.getFloatAttr(factor.getType(), 1.0));
   Value differs =
@@ -199,8 +218,10 @@ void Distributor::commitRescaled(CommitOp commit, RescaleOp rescale,
   OpBuilder then = branch.getThenBodyBuilder();
   if (reads.isUnread(rescale.getValue()))
     reads.read(wait, then);
-  Value factor = values.get(rescale.getFactor(), LaneLayout::Rows);
-  Value scaled = scaleRow(then, loc, values.get(rescale.getValue()), factor);
+  Value factor =
+      values.getParts(rescale.getFactor(), LaneLayout::Rows).front();
+  Value scaled =
+      scaleRow(then, loc, values.getParts(rescale.getValue()).front(), factor);
   WriteOp::create(then, commit.getLoc(), scaled, commit.getChannel(),
                   /*column=*/0);
   commitWritten(commit, b);
@@ -209,10 +230,14 @@ void Distributor::commitRescaled(CommitOp commit, RescaleOp rescale,
 LogicalResult Distributor::lowerRescale(RescaleOp op, OpBuilder &b) {
   // Skipping the product saves memory traffic. In registers the product is as
   // quick as the branch around it.
-  if (!reads.isInPlace(op))
-    values.set(op.getResult(),
-               scaleRow(b, op.getLoc(), values.get(op.getValue()),
-                        values.get(op.getFactor(), LaneLayout::Rows)));
+  if (reads.isInPlace(op))
+    return success();
+  SmallVector<Value> scaled;
+  for (auto [row, factor] :
+       llvm::zip_equal(values.getParts(op.getValue()),
+                       values.getParts(op.getFactor(), LaneLayout::Rows)))
+    scaled.push_back(scaleRow(b, op.getLoc(), row, factor));
+  values.setParts(op.getResult(), scaled);
   return success();
 }
 
@@ -230,31 +255,66 @@ LogicalResult Distributor::lowerCommit(CommitOp op, OpBuilder &b) {
     return success();
   }
   if (value) {
-    if (values.getLayout(value) == LaneLayout::Whole &&
+    if (values.getLayout(value) == LaneLayout::Columns &&
         !LaneLayouts::isFree(value))
       return op.emitOpError("commits a tile that each thread holds as a whole; "
                             "a channel takes one row a thread");
     if (failed(requireOwnedRows(op, value)))
       return failure();
-    WriteOp::create(b, op.getLoc(), values.get(value, LaneLayout::Rows),
+    ArrayRef<Value> rows = values.getParts(value, LaneLayout::Rows);
+    WriteOp::create(b, op.getLoc(),
+                    rows.size() == 1 ? rows.front() : joinParts(value, b),
                     op.getChannel(), /*column=*/0);
   }
   commitWritten(op, b);
   return success();
 }
 
+/// Returns a tile of lanes as an operand of an operation on tiles.
+Value Distributor::joinParts(Value tile, OpBuilder &b) {
+  return FromLanesOp::create(b, tile.getLoc(), tile.getType(),
+                             values.getParts(tile, LaneLayout::Rows));
+}
+
+/// Lowers an MMA that the lanes of the role start. Operands in stages stay as
+/// they are.
+LogicalResult Distributor::lowerMma(MmaOp op, OpBuilder &b) {
+  IRMapping operands = scalars;
+  for (Value operand : {Value(op.getA()), Value(op.getAcc())})
+    if (operand && getHome(operand) == ValueHome::Fragment)
+      operands.map(operand, joinParts(operand, b));
+  if (getHome(op.getB()) == ValueHome::Fragment)
+    return op.emitOpError("has a B in registers; an MMA reads it from shared "
+                          "memory");
+  scalars.map(op.getResult(), b.clone(*op, operands)->getResult(0));
+  return success();
+}
+
+LogicalResult Distributor::lowerAwait(AwaitOp op, OpBuilder &b) {
+  auto await = AwaitOp::create(b, op.getLoc(), values.get(op.getPending()));
+  SmallVector<Type> types(values.getNumParts(op.getResult()),
+                          values.getPartType(op.getResult()));
+  values.setParts(op.getResult(), ToLanesOp::create(b, op.getLoc(), types,
+                                                    await.getResult())
+                                      .getParts());
+  return success();
+}
+
+/// Lowers a store of a value for each row. Of the threads that hold copies of a
+/// row's value, its owner stores it.
 LogicalResult Distributor::lowerStore(StoreOp op, OpBuilder &b) {
   if (op.getTile().getType().getRank() != 1)
     return op.emitOpError("stores a matrix from the registers of role '")
            << role.getSymName()
            << "'; commit it to a channel, whose consumer stores it";
-  if (failed(requireOwnedRows(op, op.getTile())))
-    return failure();
   SmallVector<Value> indices = llvm::map_to_vector(
       op.getIndices(), [&](Value index) { return values.get(index); });
   Value to = op.getTo() ? values.get(op.getTo()) : Value();
-  PutOp::create(b, op.getLoc(), values.get(op.getTile(), LaneLayout::Rows),
-                op.getDest(), indices, to, op.getTileDims().front());
+  ArrayRef<Value> parts = values.getParts(op.getTile(), LaneLayout::Rows);
+  if (parts.size() == 1 && failed(requireOwnedRows(op, op.getTile())))
+    return failure();
+  PutOp::create(b, op.getLoc(), parts.front(), op.getDest(), indices, to,
+                parts.drop_front(), op.getTileDims().front());
   return success();
 }
 
@@ -262,15 +322,19 @@ LogicalResult Distributor::lowerStore(StoreOp op, OpBuilder &b) {
 /// single element of all rows.
 LogicalResult Distributor::lowerLoadRows(LoadRowsOp op, OpBuilder &b) {
   VectorType type = op.getTile().getType();
-  SmallVector<Value> indices = llvm::map_to_vector(
+  SmallVector<Value> first = llvm::map_to_vector(
       op.getIndices(), [&](Value index) { return values.get(index); });
-  for (int64_t dim : op.getTileDims()) {
-    Value row = values.getRow(op.getLoc(), type.getNumElements(), b);
-    indices[dim] = arith::AddIOp::create(b, op.getLoc(), indices[dim], row);
+  SmallVector<Value> elements;
+  for (unsigned part = 0; part < values.getNumParts(op.getTile()); ++part) {
+    SmallVector<Value> indices = first;
+    for (int64_t dim : op.getTileDims()) {
+      Value row = values.getRow(op.getLoc(), type.getNumElements(), part, b);
+      indices[dim] = arith::AddIOp::create(b, op.getLoc(), indices[dim], row);
+    }
+    elements.push_back(LoadScalarOp::create(
+        b, op.getLoc(), type.getElementType(), op.getSource(), indices));
   }
-  values.set(op.getTile(),
-             LoadScalarOp::create(b, op.getLoc(), type.getElementType(),
-                                  op.getSource(), indices));
+  values.setParts(op.getTile(), elements);
   return success();
 }
 
@@ -281,7 +345,7 @@ LogicalResult Distributor::lowerSelect(arith::SelectOp op, OpBuilder &b) {
     return values.lowerElementwise(op, b);
   Value result = op.getResult();
   auto branch =
-      scf::IfOp::create(b, op.getLoc(), TypeRange{values.getType(result)},
+      scf::IfOp::create(b, op.getLoc(), TypeRange{values.getPartType(result)},
                         values.get(op.getCondition()),
                         /*addThenBlock=*/true,
                         /*addElseBlock=*/true);
@@ -289,11 +353,11 @@ LogicalResult Distributor::lowerSelect(arith::SelectOp op, OpBuilder &b) {
     if (reads.isUnread(value))
       reads.read(value.getDefiningOp<WaitOp>(), side);
     scf::YieldOp::create(side, op.getLoc(),
-                         values.get(value, values.getLayout(result)));
+                         values.getParts(value, values.getLayout(result)));
   };
   give(op.getTrueValue(), branch.getThenBodyBuilder());
   give(op.getFalseValue(), branch.getElseBodyBuilder());
-  values.set(result, branch.getResult(0));
+  values.setParts(result, branch.getResults());
   return success();
 }
 
@@ -316,9 +380,12 @@ LogicalResult Distributor::lower(Operation &op, OpBuilder &b) {
       .Case([&](RescaleOp op) { return lowerRescale(op, b); })
       // A copy needs no operation: lanes read the value and write it elsewhere.
       .Case([&](CopyOp op) {
-        values.set(op.getResult(), values.get(op.getValue()));
+        SmallVector<Value> parts(values.getParts(op.getValue()));
+        values.setParts(op.getResult(), parts);
         return success();
       })
+      .Case([&](MmaOp op) { return lowerMma(op, b); })
+      .Case([&](AwaitOp op) { return lowerAwait(op, b); })
       .Case([&](StoreOp op) { return lowerStore(op, b); })
       .Case([&](LoadRowsOp op) { return lowerLoadRows(op, b); })
       .Case<scf::ForOp, scf::IfOp, WorkOp>(

@@ -190,7 +190,7 @@ static void sinkReleases(Block &block) {
     if (!wait || !wait.getValue() ||
         !isa<VectorType>(wait.getValue().getType()))
       continue;
-    Operation *last = getLastUser(wait.getValue(), block);
+    Operation *last = getLastRead(wait.getValue(), block);
     if (last && release->isBeforeInBlock(last))
       release->moveAfter(last);
   }

@@ -42,7 +42,9 @@ public:
       : role(role), asyncReads(asyncReads),
         columns(scalars, *role.getLayout(), fragment),
         reads(columns, readsAhead, bufferOf, usedAgain),
-        values(columns, reads, loopInstructions), reductions(columns, values) {}
+        values(columns, reads, loopInstructions,
+               /*keepsOrder=*/!role.startsMmas()),
+        reductions(columns, values) {}
 
   LogicalResult run();
 
@@ -65,6 +67,8 @@ private:
   }
 
   void lowerSimple(Operation &op, OpBuilder &b);
+  void lowerFromLanes(FromLanesOp op, OpBuilder &b);
+  void lowerToLanes(ToLanesOp op, OpBuilder &b);
   void lowerWrite(WriteOp op, OpBuilder &b);
   void lowerCommit(CommitOp op, OpBuilder &b);
 
@@ -76,6 +80,31 @@ private:
   UnrollReductions reductions;
 };
 } // namespace
+
+void Unroller::lowerFromLanes(FromLanesOp op, OpBuilder &b) {
+  SmallVector<Value> pairs;
+  for (Value part : op.getParts()) {
+    values.buildAll(part, b);
+    llvm::append_range(pairs, columns[part].pairs);
+  }
+  scalars.map(op.getTile(), FromLanesOp::create(b, op.getLoc(),
+                                                op.getTile().getType(), pairs)
+                                .getTile());
+}
+
+void Unroller::lowerToLanes(ToLanesOp op, OpBuilder &b) {
+  SmallVector<Type> types;
+  for (Value part : op.getParts())
+    appendTypes(part, types);
+  ValueRange pairs = ToLanesOp::create(b, op.getLoc(), types,
+                                       scalars.lookup(op.getTile()))
+                         .getParts();
+  for (Value part : op.getParts()) {
+    int64_t count = numPairs(part.getType());
+    setValues(part, pairs.take_front(count));
+    pairs = pairs.drop_front(count);
+  }
+}
 
 void Unroller::lowerWrite(WriteOp op, OpBuilder &b) {
   Value value = op.getValue();
@@ -104,7 +133,8 @@ void Unroller::lowerCommit(CommitOp op, OpBuilder &b) {
   auto usesRows = [](Operation &next) {
     return llvm::any_of(next.getOperandTypes(), isRow);
   };
-  if (asyncReads.contains(op.getChannel()) && llvm::any_of(rest, usesRows))
+  if (!role.startsMmas() && asyncReads.contains(op.getChannel()) &&
+      llvm::any_of(rest, usesRows))
     KeepOrderOp::create(b, op.getLoc());
 }
 
@@ -145,6 +175,8 @@ void Unroller::lowerSimple(Operation &op, OpBuilder &b) {
         b.clone(*op, scalars);
       })
       .Case([&](CommitOp op) { lowerCommit(op, b); })
+      .Case([&](FromLanesOp op) { lowerFromLanes(op, b); })
+      .Case([&](ToLanesOp op) { lowerToLanes(op, b); })
       .Default([&](Operation *op) {
         bool isOfRow =
             op->getNumResults() == 1 && isRow(op->getResult(0).getType());
@@ -191,12 +223,19 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
       if (!role.getLayout())
         continue;
       RowPressure pressure = findRowPressure(role);
-      if (failed(Unroller(role, fragmentOf(role, pressure), loopInstructions,
+      if (failed(Unroller(role, fragmentOf(role, pressure), loopFrom(role),
                           /*readsAhead=*/pressure.held != 0, bufferOf,
                           asyncReads, usedAgain)
                      .run()))
         return signalPassFailure();
     }
+  }
+
+  /// From how many instructions on arithmetic becomes a loop. A loop is a branch,
+  /// over which ptxas keeps no MMA of lanes under way.
+  int64_t loopFrom(RoleOp role) {
+    return role.startsMmas() ? std::numeric_limits<int64_t>::max()
+                             : int64_t(loopInstructions);
   }
 
   /// Registers of a row that is held beside the fragment of a loop over pairs:
@@ -212,7 +251,7 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     uint64_t registers = *role.getRegisters();
     // A loop over pairs works on few of them at a time. Of the rows that count
     // as held, those that are read in front of a wait are in shared memory.
-    if (hasLongArithmetic(role, loopInstructions)) {
+    if (hasLongArithmetic(role, loopFrom(role))) {
       uint64_t held = std::min<uint64_t>(pressure.held, kHeldByLoops);
       bool fits = held + 2 * fragment + kRegisterSlack <= registers;
       return fits || fragment % 4 ? int64_t(fragment) : fragment / 2;

@@ -56,22 +56,9 @@ static LogicalResult assignWarps(KernelOp kernel,
   return success();
 }
 
-/// Refuses MMAs whose results no kind of role can hold.
-static LogicalResult checkAccumulators(KernelOp kernel,
-                                       const fa4::TargetDescription &target) {
-  if (target.mma.accumulatorSpace == AccumulatorSpace::TensorMemory)
-    return success();
-  return fa4::checkEach(kernel, [&](MmaOp mma) -> LogicalResult {
-    return mma.emitOpError("is for '")
-           << kernel.getChip()
-           << "', whose MMAs accumulate in registers: not supported yet";
-  });
-}
-
 LogicalResult fa4::tile::specializeWarps(KernelOp kernel) {
   const TargetDescription &target = kernel.getTarget();
-  if (failed(checkAccumulators(kernel, target)) ||
-      failed(prepareForRoles(kernel)))
+  if (failed(prepareForRoles(kernel)))
     return failure();
   FailureOr<RolePartition> partition = RolePartition::compute(kernel);
   if (failed(partition) || failed(buildRoles(kernel, *partition, target)))

@@ -126,7 +126,7 @@ void UnrollValues::buildAll(Value value, OpBuilder &b) {
 }
 
 void UnrollValues::endFragment(Location loc, OpBuilder &b, bool keepsOrder) {
-  if (keepsOrder || builtIntegers)
+  if (mayKeepOrder && (keepsOrder || builtIntegers))
     KeepOrderOp::create(b, loc);
   builtIntegers = false;
 }

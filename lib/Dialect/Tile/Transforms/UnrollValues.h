@@ -19,10 +19,13 @@ namespace fa4::tile {
 /// fragment goes all the way before the next one starts.
 class UnrollValues {
 public:
-  /// Arithmetic of `loopInstructions` for a pair, or more, becomes a loop.
+  /// Arithmetic of `loopInstructions` for a pair, or more, becomes a loop. The
+  /// order of fragments is kept if `keepsOrder`: that takes branches, which
+  /// ptxas answers with a wait where MMAs of the role are under way.
   UnrollValues(RowColumns &columns, UnrollReads &reads,
-               int64_t loopInstructions)
-      : columns(columns), reads(reads), loopInstructions(loopInstructions) {}
+               int64_t loopInstructions, bool keepsOrder)
+      : columns(columns), reads(reads), loopInstructions(loopInstructions),
+        mayKeepOrder(keepsOrder) {}
 
   /// Says which operation asks for values from now on.
   void setUser(mlir::Operation *op) { user = op; }
@@ -73,6 +76,7 @@ private:
   RowColumns &columns;
   UnrollReads &reads;
   int64_t loopInstructions;
+  bool mayKeepOrder;
   mlir::Operation *user = nullptr;
   /// Whether the fragment that is built now has integers that are computed from
   /// positions by more than a sum.

@@ -19,6 +19,14 @@ namespace fa4::tile {
 mlir::Operation *getFirstUser(mlir::ValueRange values, mlir::Block &block);
 mlir::Operation *getLastUser(mlir::ValueRange values, mlir::Block &block);
 
+/// Returns the operation at which `user` has read its operands: an MMA that
+/// lanes have started reads them until it is awaited.
+mlir::Operation *getEndOfUse(mlir::Operation *user);
+
+/// Returns the operation of `block` behind which nothing in the block reads the
+/// stage that `waited`, the value of a wait, lies in. Null if nothing does.
+mlir::Operation *getLastRead(mlir::Value waited, mlir::Block &block);
+
 } // namespace fa4::tile
 
 #endif // FA4_DIALECT_TILE_ANALYSIS_BLOCKUSERS_H

@@ -74,13 +74,18 @@ enum class ArrivalCause {
   /// Operations that the role has started, for all of which one arrival stands
   /// (PTX ISA: tcgen05.commit and mbarrier.arrive.expect_tx arrive once).
   Asynchronous,
+  /// MMAs that the role's lanes have started together and awaited: one thread
+  /// of each warp arrives, because the wait is one of whole warps (PTX ISA,
+  /// wgmma.wait_group.sync.aligned).
+  Awaited,
 };
 
 /// Returns what the commits of a channel follow: asynchronous operations if one
 /// of them makes a committed value.
 ArrivalCause getCommitCause(const ChannelUses &uses);
 /// Returns what the releases of a channel by a role follow: asynchronous
-/// operations if one of them reads stages where they lie.
+/// operations if one of them reads stages where they lie, or MMAs that the
+/// role's lanes have awaited.
 ArrivalCause getReleaseCause(RoleOp role, ChannelOp channel);
 /// Returns how often a role arrives at a barrier that its commits or releases
 /// complete.

@@ -17,8 +17,10 @@ namespace fa4::tile {
 enum class LaneLayout {
   /// The rows are spread over the threads, as the role's ValueLayout says.
   Rows,
-  /// Each thread holds the whole value.
-  Whole
+  /// The elements are those of columns, the same for all rows. Each thread
+  /// holds those of the columns of which it holds parts: all of them where it
+  /// holds whole rows.
+  Columns
 };
 
 /// The layouts of the values in a role that holds data. The layout of a matrix
@@ -33,9 +35,9 @@ public:
   /// need two layouts, or has rows that the threads do not hold.
   static llvm::FailureOr<LaneLayouts> infer(RoleOp role);
 
-  /// Returns the type of one thread's part of a tile that is spread over the
-  /// rows.
-  mlir::Type getPart(mlir::VectorType tile) const;
+  /// Returns the type of what one thread holds of each of its rows of a tile
+  /// that is spread over the rows.
+  mlir::Type getRowPart(mlir::VectorType tile) const;
 
   LaneLayout get(mlir::Value value) const;
 

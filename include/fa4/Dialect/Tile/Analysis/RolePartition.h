@@ -22,6 +22,11 @@
 //   loop that carries it or after the loop       there is none in a loop)
 //   other elementwise work and reductions        compute0, compute1, ...: one
 //                                                a connected piece
+//
+// On a chip whose MMAs accumulate in registers, the threads that hold a result
+// start the MMA. A tile.mma is then work like any other: it belongs to the
+// connected piece of its result, of its accumulator and of an operand A that
+// lanes compute. There is neither a role `mma` nor one for accumulators.
 
 #ifndef FA4_DIALECT_TILE_ANALYSIS_ROLEPARTITION_H
 #define FA4_DIALECT_TILE_ANALYSIS_ROLEPARTITION_H
@@ -41,8 +46,12 @@ enum class RoleTask { Compute, Correction, Mma, Load, Store, Exchange };
 struct RoleInfo {
   RoleTask task;
   std::string name;
+  /// True for a task of lanes that start MMAs.
+  bool startsMmas = false;
   /// Returns the kind of role that has the task.
   RoleKind getKind() const {
+    if (startsMmas)
+      return RoleKind::Matrix;
     bool computes = task == RoleTask::Compute || task == RoleTask::Correction;
     return computes ? RoleKind::Vector : RoleKind::Issuer;
   }
@@ -97,12 +106,15 @@ private:
   mlir::LogicalResult collectNodes(mlir::Block &block, bool afterMma);
   void findAccumulatorWork(KernelOp kernel);
   void findLastResults();
-  /// True for elementwise operations that are no work on accumulators.
+  /// True for elementwise operations that are no work on accumulators, and for
+  /// MMAs that lanes start.
   bool isCompute(mlir::Operation *op) const;
   /// Returns the sets of compute operations that values connect.
   llvm::EquivalenceClasses<mlir::Operation *> findPieces() const;
   void assignRoles();
 
+  /// True if the lanes that hold the result of an MMA start it.
+  bool lanesStartMmas = false;
   llvm::SmallVector<RoleInfo> roles;
   llvm::DenseSet<mlir::Value> data;
   /// The data operations in program order. An scf.if counts as one operation

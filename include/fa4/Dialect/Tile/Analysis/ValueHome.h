@@ -17,7 +17,7 @@
 // | no vector: an index, a condition, a number | Whole |
 // | any vector in a role that one thread runs | Place |
 // | in a role of lanes: the tile of a wait that only MMAs read | Place |
-// | in a role of lanes: the result of an MMA | InFlight |
+// | in a role of lanes: the result of an MMA, until it is awaited | InFlight |
 // | any other vector in a role of lanes | Fragment |
 //
 // Example, with `@mma` run by one thread and `@softmax` by lanes:
@@ -29,6 +29,11 @@
 //   tile.role @softmax kind(vector) {
 //     %s = tile.wait %scores                // Fragment: each lane has its row
 //     %p = math.exp2 %s                     // Fragment
+//   }
+//   tile.role @compute kind(matrix) {       // where lanes start MMAs
+//     %k = tile.wait %keys                  // Place
+//     %s = tile.mma %q, transpose %k ...    // InFlight
+//     %scores = tile.await %s               // Fragment
 //   }
 //
 //===----------------------------------------------------------------------===//

@@ -14,6 +14,7 @@
 #include "fa4/Dialect/Tile/IR/ValueLayout.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
@@ -73,6 +74,13 @@ struct WarpResource : public mlir::SideEffects::Resource::Base<WarpResource> {
 /// The most elements that a tile may have. Any chip has room for far fewer;
 /// sums of the bytes of tiles of this size do not overflow.
 inline constexpr int64_t kMaxTileElements = int64_t(1) << 20;
+
+/// Returns the type of a tile, or of one that is pending.
+inline mlir::VectorType getTileType(mlir::Type type) {
+  if (auto pending = mlir::dyn_cast<PendingType>(type))
+    return pending.getTileType();
+  return mlir::cast<mlir::VectorType>(type);
+}
 
 /// Whether the tile has at most kMaxTileElements.
 bool fitsChip(mlir::VectorType tile);

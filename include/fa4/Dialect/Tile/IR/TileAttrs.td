@@ -38,9 +38,7 @@ def Tile_MemorySpaceAttr : EnumAttr<Tile_Dialect, Tile_MemorySpace, "space"> {
 
 def Tile_RoleKind : I32EnumAttr<"RoleKind", "what the warps of a role are for", [
     I32EnumAttrCase<"Issuer", 0, "issuer">, I32EnumAttrCase<"Vector", 1, "vector">,
-    I32EnumAttrCase<"Idle", 2, "idle">]> {
-  // 3 is left for a vector role that issues its own MMAs, as Hopper's wgmma,
-  // whose accumulators are registers, needs one.
+    I32EnumAttrCase<"Idle", 2, "idle">, I32EnumAttrCase<"Matrix", 3, "matrix">]> {
   let cppNamespace = "::fa4::tile";
   let genSpecializedAttr = 0;
 }
@@ -51,6 +49,7 @@ def Tile_RoleKindAttr : EnumAttr<Tile_Dialect, Tile_RoleKind, "role_kind"> {
     |---|---|
     | `issuer` | one thread starts asynchronous operations: loads, stores, MMAs. It holds no tiles |
     | `vector` | all threads compute on tiles, of which each holds a part |
+    | `matrix` | all threads compute on tiles, and together start the MMAs whose results they hold; on chips whose MMAs accumulate in registers |
     | `idle` | nothing: warps that fill a warpgroup, because all of its warps set their registers |
 
     What follows from the kind on a chip is in the chip's table
@@ -313,6 +312,31 @@ def Tile_TurnType : TypeDef<Tile_Dialect, "Turn"> {
     }
     ```
   }];
+}
+
+def Tile_PendingType : TypeDef<Tile_Dialect, "Pending"> {
+  let mnemonic = "pending";
+  let summary = "a tile that an MMA is computing";
+  let description = [{
+    What `tile.mma` gives in a role whose threads hold the result (`matrix`). The MMA goes on while the role's threads
+    do something else, and writes their registers until `tile.await`, whose result is the tile: nothing else can use it.
+
+    Example: `%s` is a `!tile.pending<vector<64x64xf32>>`.
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+      %keys = tile.channel "k" smem stages(1) : <vector<64x64xbf16>>
+      tile.role @compute kind(matrix) {
+        %k = tile.wait %keys : <vector<64x64xbf16>> -> vector<64x64xbf16>
+        %s = tile.mma %k, transpose %k : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+        %scores = tile.await %s : !tile.pending<vector<64x64xf32>>
+        tile.release %keys : <vector<64x64xbf16>>
+      }
+    }
+    ```
+  }];
+  let parameters = (ins "::mlir::VectorType":$tileType);
+  let assemblyFormat = "`<` $tileType `>`";
 }
 
 def Tile_ChannelType : TypeDef<Tile_Dialect, "Channel"> {

@@ -15,11 +15,115 @@ include "fa4/Dialect/Tile/IR/TileOps.td"
 // thread: `vector<128x64xf32>` is `vector<64xf32>`, and a value for each row
 // (`vector<128xf32>`) is an `f32`. In a kernel with a `cluster`, a tile of 64
 // rows is folded: thread `t` holds half of row `t % 64`, the first half of its
-// columns where `t` is less than 64.
+// columns where `t` is less than 64. A matrix role holds a tile of 64 rows by
+// the rows of a thread: `vector<64x128xf32>` is two values `vector<32xf32>`, and
+// a value for each row is two `f32` (see `tile.to_lanes`).
 
 def Tile_LaneValue : Type<Or<[IsFixedVectorOfRankPred<[1]>, F32.predicate,
                               I32.predicate, F16.predicate, BF16.predicate]>,
                           "a lane's part of a tile">;
+
+def Tile_LanesTile : FixedVectorOfRankAndType<[2], [F32, F16, BF16]>;
+
+/// Relates a tile to what each thread of the role holds of it.
+class Tile_ConversionOp<string mnemonic> : Tile_Op<mnemonic, [Pure]> {
+  let hasVerifier = 1;
+}
+
+def Tile_FromLanesOp : Tile_ConversionOp<"from_lanes"> {
+  let summary = "the tile of which each thread holds these parts";
+  let description = [{
+    Parts are those of `tile.to_lanes`, or the same elements in more and shorter vectors. MMAs take the tile as their
+    operand `a`, if it has elements of 16 bits, or as their accumulator; `tile.write` writes it to a stage.
+
+    | operand or result | shape | element type |
+    |---|---|---|
+    | `parts` | vectors of rank 1 | that of `tile` |
+    | `tile` | `M x N` | f32, bf16, f16 |
+
+    Example: see `tile.to_lanes`.
+  }];
+  let arguments = (ins Variadic<VectorOfRank<[1]>>:$parts);
+  let results = (outs Tile_LanesTile:$tile);
+  let assemblyFormat = "$parts attr-dict `:` type($parts) `->` type($tile)";
+}
+
+def Tile_ToLanesOp : Tile_ConversionOp<"to_lanes"> {
+  let summary = "what this thread holds of a tile in registers";
+  let description = [{
+    One result for each row of the tile of which the thread holds elements, in the order of the rows: the elements that
+    it holds of the row, in the order of their columns. Thread `t` of a matrix role, with `l = t mod 32`, holds rows
+    `16 (t / 32) + l / 4` and the one eight below, and of each columns `8 i + 2 (l mod 4)` and `8 i + 2 (l mod 4) + 1`
+    (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16"). A thread holds as many elements of each row.
+
+    | operand or result | shape | element type |
+    |---|---|---|
+    | `tile` | `M x N` | f32, bf16, f16 |
+    | `parts` | `N / 4` each | that of `tile` |
+
+    Example: scores that are doubled on their way to the next MMA.
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+      %keys = tile.channel "k" smem stages(1) : <vector<64x64xbf16>>
+      tile.role @compute kind(matrix) {
+        %k = tile.wait %keys : <vector<64x64xbf16>> -> vector<64x64xbf16>
+        %s = tile.mma %k, transpose %k : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+        %scores = tile.await %s : !tile.pending<vector<64x64xf32>>
+        %0, %1 = tile.to_lanes %scores : vector<64x64xf32> -> vector<16xf32>, vector<16xf32>
+        %2 = arith.addf %0, %0 : vector<16xf32>
+        %3 = arith.addf %1, %1 : vector<16xf32>
+        %4 = arith.truncf %2 : vector<16xf32> to vector<16xbf16>
+        %5 = arith.truncf %3 : vector<16xf32> to vector<16xbf16>
+        %p = tile.from_lanes %4, %5 : vector<16xbf16>, vector<16xbf16> -> vector<64x64xbf16>
+        %o = tile.mma %p, %k : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+        %sums = tile.await %o : !tile.pending<vector<64x64xf32>>
+        tile.release %keys : <vector<64x64xbf16>>
+      }
+    }
+    ```
+  }];
+  let arguments = (ins Tile_LanesTile:$tile);
+  let results = (outs Variadic<VectorOfRank<[1]>>:$parts);
+  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($parts)";
+}
+
+/// Upstream's attribute. Its definition would bring all enumerations of the
+/// vector dialect into those of this one.
+def Tile_CombiningKindAttr : Attr<
+    CPred<"::llvm::isa<::mlir::vector::CombiningKindAttr>($_self)">, "a kind of vector.reduction"> {
+  let storageType = "::mlir::vector::CombiningKindAttr";
+  let returnType = "::mlir::vector::CombiningKind";
+  let convertFromStorage = "$_self.getValue()";
+  let constBuilderCall = "::mlir::vector::CombiningKindAttr::get($_builder.getContext(), $0)";
+}
+
+def Tile_CombineOp : Tile_Op<"combine", [
+    AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead<Tile_WarpResource>]>]> {
+  let summary = "combine what threads have found of a row";
+  let description = [{
+    `kind` of the values of the threads that hold parts of one row, which all of them get: thread `t` combines its
+    value with that of thread `t xor mask`, for one mask after the other (PTX ISA, shfl.sync.bfly). All threads of a
+    warp execute it together.
+
+    | operand or result | type |
+    |---|---|
+    | `value`, result | f32, i32 |
+
+    Example: the maximum of a row that four threads hold.
+
+    ```mlir
+    func.func @max(%x: f32) -> f32 {
+      %max = tile.combine #vector.kind<maximumf>, %x over [1, 2] : f32
+      return %max : f32
+    }
+    ```
+  }];
+  let arguments = (ins Tile_CombiningKindAttr:$kind, AnyTypeOf<[F32, I32]>:$value,
+                       DenseI64ArrayAttr:$masks);
+  let results = (outs AnyTypeOf<[F32, I32]>:$result);
+  let assemblyFormat = "$kind `,` $value `over` $masks attr-dict `:` type($value)";
+}
 
 def Tile_RowOp : Tile_Op<"row", [Pure]> {
   let summary = "the number of this thread in its role";
@@ -106,11 +210,12 @@ def Tile_WriteOp : Tile_Op<"write", [
   let summary = "write this thread's row of the current stage";
   let description = [{
     As `tile.read`, in the other direction: of the stage that the role will
-    commit next.
+    commit next. A tile of `tile.from_lanes` is written as a whole: the threads of a matrix role write
+    it together.
 
     | operand | shape | element type |
     |---|---|---|
-    | `value` | vector of rank 1, or a scalar; always a scalar of a channel of row values | that of the channel; as a scalar f32, i32, f16 or bf16 |
+    | `value` | the channel's tile, a vector of rank 1, or a scalar; always a scalar of a channel of row values | that of the channel; as a scalar f32, i32, f16 or bf16 |
 
     ```mlir
     tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
@@ -125,7 +230,7 @@ def Tile_WriteOp : Tile_Op<"write", [
     }
     ```
   }];
-  let arguments = (ins Tile_LaneValue:$value, Tile_ChannelType:$channel,
+  let arguments = (ins AnyTypeOf<[Tile_LaneValue, Tile_LanesTile]>:$value, Tile_ChannelType:$channel,
                        DefaultValuedAttr<I64Attr, "0">:$column);
   let assemblyFormat = [{
     $value `,` $channel (`[` $column^ `]`)? attr-dict
@@ -210,6 +315,8 @@ def Tile_PutOp : Tile_Op<"put", [AttrSizedOperandSegments]> {
   let description = [{
     What `tile.store` of a tile with one value a row is for one thread: `value` to
     `dest[indices]`, with the tile's row added to index `dim`, if that is in bounds, and less than `to`.
+    A thread that holds parts of several rows has the elements of the others in `and`, in their order. Of the threads with
+    copies of a row's element, the one that the role's layout makes its owner writes it.
 
     | operand | shape | element type |
     |---|---|---|
@@ -229,9 +336,10 @@ def Tile_PutOp : Tile_Op<"put", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins AnyTypeOf<[F32, BF16, F16, I32]>:$value,
                        Arg<AnyNon0RankedMemRef, "the tensor", [MemWrite]>:$dest,
-                       Variadic<Index>:$indices, Optional<Index>:$to, I64Attr:$dim);
+                       Variadic<Index>:$indices, Optional<Index>:$to,
+                       Variadic<AnyTypeOf<[F32, BF16, F16, I32]>>:$others, I64Attr:$dim);
   let assemblyFormat = [{
-    $value `,` $dest `[` $indices `]` `dim` $dim (`to` `(` $to^ `)`)? attr-dict
+    $value (`and` `(` $others^ `:` type($others) `)`)? `,` $dest `[` $indices `]` `dim` $dim (`to` `(` $to^ `)`)? attr-dict
     `:` type($value) `,` type($dest)
   }];
   let hasVerifier = 1;

@@ -122,10 +122,24 @@ public:
   /// column is a form of row values.
   bool canHold(mlir::VectorType matrix) const;
 
-  /// Returns the type of the part of a matrix or of row values (a vector of
-  /// rank 1, or a matrix of one column) that a thread holds: a vector of rank
-  /// 1, or a scalar where it is one element.
-  mlir::Type getPart(mlir::VectorType tile) const;
+  /// Returns the elements of a thread that are in its row `row`, in their
+  /// order. They are in the same columns for each row of the thread.
+  llvm::SmallVector<int64_t> getElementsOfRow(mlir::MLIRContext *context,
+                                              int64_t row,
+                                              int64_t columns) const;
+
+  /// Returns the columns, counted from the origin, that a thread holds of each
+  /// of its rows, in a matrix with `columns` columns.
+  llvm::SmallVector<int64_t> getColumnsOfThread(mlir::MLIRContext *context,
+                                                int64_t columns) const;
+
+  /// Returns how far row `row` of a thread is from its first row.
+  int64_t getRowOffset(mlir::MLIRContext *context, int64_t row) const;
+
+  /// Returns the type of what a thread holds of one of its rows: of a matrix, a
+  /// vector of rank 1; of row values (a vector of rank 1, or a matrix of one
+  /// column), or where it is one element, a scalar.
+  mlir::Type getRowPart(mlir::VectorType tile) const;
 };
 
 /// Returns the layout of this kind, or null for ValueLayoutKind::None. Layouts

@@ -514,13 +514,17 @@ public:
   LoopPlans plans;
 
 private:
-  template <typename Fn> void forEachLoop(Fn visit) {
+  /// Visits the loops of roles that start asynchronous work: of those that one
+  /// thread runs, or of lanes.
+  template <typename Fn> void forEachLoop(bool ofLanes, Fn visit) {
     for (auto role : kernel.getBody().getOps<RoleOp>())
-      if (role.runsOnOneThread())
+      if (ofLanes ? !role.runsOnOneThread() && role.startsMmas()
+                  : role.runsOnOneThread())
         for (auto loop :
              KernelOp::getWorkBlock(role.getBody()).getOps<scf::ForOp>())
           visit(loop);
   }
+  void planMatrices();
 
   KernelOp kernel;
   const RoleGraph &graph;
@@ -529,7 +533,7 @@ private:
 
 LogicalResult KernelPlanner::planMmas(MmaOrder order) {
   LogicalResult result = success();
-  forEachLoop([&](scf::ForOp loop) {
+  forEachLoop(/*ofLanes=*/false, [&](scf::ForOp loop) {
     Planner planner(loop, graph);
     if (failed(result) || !planner.hasMma())
       return;
@@ -550,12 +554,29 @@ LogicalResult KernelPlanner::planMmas(MmaOrder order) {
       return remark("an operation would come before what it uses");
     plans.insert({loop, std::move(planner.plan)});
   });
+  if (order != MmaOrder::None)
+    planMatrices();
   return result;
+}
+
+void KernelPlanner::planMatrices() {
+  forEachLoop(/*ofLanes=*/true, [&](scf::ForOp loop) {
+    if (Planner(loop, graph).unsupported())
+      return;
+    LoopPlan plan = planMatrixLoop(loop);
+    if (!plan.isPipelined())
+      return;
+    if (UseChecker(plan).isOrdered())
+      plans.insert({loop, std::move(plan)});
+    else
+      emitRemark(loop.getLoc())
+          << "not pipelined: an operation would come before what it uses";
+  });
 }
 
 void KernelPlanner::planLoads() {
   LoopPlans loads;
-  forEachLoop([&](scf::ForOp loop) {
+  forEachLoop(/*ofLanes=*/false, [&](scf::ForOp loop) {
     Planner planner(loop, graph);
     if (planner.hasMma() || !planner.hasLoad() ||
         graph.irregularChannel(loop) || planner.unsupported())

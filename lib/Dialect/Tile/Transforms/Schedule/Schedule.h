@@ -87,6 +87,10 @@ using LoopPlans = llvm::MapVector<mlir::scf::ForOp, LoopPlan>;
 llvm::FailureOr<LoopPlans> planLoops(KernelOp kernel, const RoleGraph &graph,
                                      MmaOrder order);
 
+/// Plans a loop of a role whose lanes start MMAs (MatrixPlan.cpp). All work on
+/// tiles has a place in the order.
+LoopPlan planMatrixLoop(mlir::scf::ForOp loop);
+
 /// Rewrites a loop as its plan says. A loop with two stages becomes a prologue,
 /// a loop of one iteration less, and an epilogue. A value that both stages use
 /// gets a second stage of its channel.

@@ -139,8 +139,8 @@ static Operation *lastUse(WaitOp wait, bool follows, Operation *end) {
         return nullptr;
       if (end && !op->isBeforeInBlock(end))
         continue;
-      if (last->isBeforeInBlock(op))
-        last = op;
+      if (Operation *read = getEndOfUse(op); last->isBeforeInBlock(read))
+        last = read;
       if (follows && !isa<MmaOp>(op) && isMemoryEffectFree(op))
         reached.insert(op->result_begin(), op->result_end());
     }
