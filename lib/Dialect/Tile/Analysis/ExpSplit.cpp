@@ -187,6 +187,9 @@ StringRef ExpBounds::limiter() const { return largestBound(*this).first; }
 /// kRatePrecision at most.
 static unsigned choosePairs(const TargetDescription &target,
                             const RowWork &work) {
+  // The polynomial's instructions are those on pairs of f32 (LaneMathToLLVM).
+  if (!target.packedF32x2)
+    return 0;
   SmallVector<double> bounds;
   unsigned end =
       std::min(emulatablePairs(work), work.columns / 2 / kExpShareLimit);
@@ -208,7 +211,12 @@ Expected<ExpSplit> computeExpSplit(const TargetDescription &target,
                 work.columns, kExpFragmentColumns));
   if (work.rows == 0 || work.tiles == 0)
     return createStringError("no rows to exponentiate");
-  unsigned candidates = emulatablePairs(work);
+  unsigned candidates = target.packedF32x2 ? emulatablePairs(work) : 0;
+  if (pairs && *pairs != 0 && !target.packedF32x2)
+    return createStringError(
+        formatv("{0} has no instructions on pairs of f32, of which the "
+                "polynomial is made",
+                target.chip));
   if (pairs && *pairs > candidates)
     return createStringError(
         formatv("{0} pairs of exponentials cannot be emulated; a row of {1} "

@@ -518,6 +518,35 @@ static LogicalResult refuse(Operation *op, MmaOp reason, int64_t parts) {
   return diag;
 }
 
+/// Returns true if the rows and the columns of a tile are one class that is to
+/// be cut.
+static bool isSquareCut(Value value, Dimensions &dimensions,
+                        const PartCounts &counts) {
+  SmallVector<unsigned> classes = dimensions.classesOf(value);
+  return classes.size() == 2 && classes[0] == classes[1] &&
+         counts.contains(classes[0]);
+}
+
+/// Gives each use of a number of rows or columns, or of a constant, a copy of
+/// its own. Where a tile has as many rows as columns, one `vector.step` may
+/// count both, and would tie them together.
+static void separateUses(KernelOp kernel) {
+  auto isFree = [](Operation *op) {
+    return isa<vector::StepOp>(op) || op->hasTrait<OpTrait::ConstantLike>();
+  };
+  for (Operation *op : fa4::collectOpsIf(kernel, isFree)) {
+    if (!isa<VectorType>(op->getResult(0).getType()))
+      continue;
+    for (OpOperand &use :
+         llvm::make_early_inc_range(op->getResult(0).getUses())) {
+      if (op->hasOneUse())
+        break;
+      OpBuilder b(use.getOwner());
+      use.set(b.clone(*op)->getResult(0));
+    }
+  }
+}
+
 /// Checks that each operation can work on parts.
 static LogicalResult checkCuts(KernelOp kernel, Dimensions &dimensions,
                                const PartCounts &counts,
@@ -526,28 +555,46 @@ static LogicalResult checkCuts(KernelOp kernel, Dimensions &dimensions,
     if (Operation *op = dimensions.lockOf(id))
       return refuse(op, reasons.lookup(id), parts);
   return fa4::checkEach(kernel, [&](Operation *op) -> LogicalResult {
-    for (Value result : op->getResults()) {
-      SmallVector<unsigned> classes = dimensions.classesOf(result);
-      if (classes.size() == 2 && classes[0] == classes[1] &&
-          counts.contains(classes[0]))
-        return refuse(op, reasons.lookup(classes[0]),
-                      counts.lookup(classes[0]));
-    }
+    for (Value result : op->getResults())
+      if (isSquareCut(result, dimensions, counts)) {
+        unsigned id = dimensions.classOf(result, 0);
+        return refuse(op, reasons.lookup(id), counts.lookup(id));
+      }
     return success();
   });
 }
 
 namespace {
 struct TileSubtile : public fa4::tile::impl::TileSubtileBase<TileSubtile> {
+  /// Finds the dimensions, and how they are to be cut.
+  LogicalResult analyse(Dimensions &dimensions, PartCounts &counts,
+                        DenseMap<unsigned, MmaOp> &reasons) {
+    KernelOp kernel = getOperation();
+    dimensions.addBlock(kernel.getBody().front());
+    return findOversizeRows(kernel, dimensions, kernel.getTarget().mma.rows,
+                            counts, reasons);
+  }
+
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     Dimensions dimensions;
-    dimensions.addBlock(kernel.getBody().front());
     PartCounts counts;
     DenseMap<unsigned, MmaOp> reasons;
-    if (failed(findOversizeRows(kernel, dimensions, kernel.getTarget().mma.rows,
-                                counts, reasons)) ||
-        failed(checkCuts(kernel, dimensions, counts, reasons)))
+    if (failed(analyse(dimensions, counts, reasons)))
+      return signalPassFailure();
+    if (fa4::anyIn(kernel, [&](Operation *op) {
+          return llvm::any_of(op->getResults(), [&](Value result) {
+            return isSquareCut(result, dimensions, counts);
+          });
+        })) {
+      separateUses(kernel);
+      dimensions = Dimensions();
+      counts.clear();
+      reasons.clear();
+      if (failed(analyse(dimensions, counts, reasons)))
+        return signalPassFailure();
+    }
+    if (failed(checkCuts(kernel, dimensions, counts, reasons)))
       return signalPassFailure();
     if (!counts.empty())
       Splitter(kernel, dimensions, counts).run();
