@@ -4,12 +4,10 @@
 // RUN: rm -rf %t && split-file %s %t && cd %t && %commands %s
 //
 // $ fa4-compile --explain chip.mlir --chip=sm_90a -o out
-// chip.mlir:2:3: error: 'attn.sdpa' op not supported on sm_90a: targets without tensor memory have no kernel yet
-//   attn.sdpa %x, %x, %x layout<bshd> outs(%o : memref<?x?x?x64xbf16>) : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>
-//   ^
+// chip.mlir:2:3: error: 'attn.sdpa_backward' op not supported on sm_90a: the gradient has no kernel yet for targets without tensor memory
+// ...
 // chip.mlir:2:3: remark: what to change: there is a kernel for sm_100a: --chip=sm_100a
-//   attn.sdpa %x, %x, %x layout<bshd> outs(%o : memref<?x?x?x64xbf16>) : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>
-//   ^
+// ...
 // [1]
 // $ fa4-compile --explain head-dim.mlir -o out
 // head-dim.mlir:2:3: error: 'attn.sdpa' op not supported on sm_100a: head dim 80: only multiples of 32
@@ -30,17 +28,14 @@
 // ...
 // [1]
 // $ fa4-compile --explain both.mlir --chip=sm_90a -o out
-// both.mlir:2:3: error: 'attn.sdpa' op not supported on sm_90a: targets without tensor memory have no kernel yet
-//   attn.sdpa %x, %x, %x layout<bshd> outs(%o : memref<?x?x?x64xf32>) : memref<?x?x?x64xf32>, memref<?x?x?x64xf32>, memref<?x?x?x64xf32>
-//   ^
+// both.mlir:2:3: error: 'attn.sdpa_backward' op not supported on sm_90a: the gradient has no kernel yet for targets without tensor memory
+// ...
 // both.mlir:2:3: remark: what to change: --chip=sm_100a, and: convert q, k, v and out to bf16 or f16 in front of the op and behind it
-//   attn.sdpa %x, %x, %x layout<bshd> outs(%o : memref<?x?x?x64xf32>) : memref<?x?x?x64xf32>, memref<?x?x?x64xf32>, memref<?x?x?x64xf32>
-//   ^
+// ...
 // [1]
 // $ fa4-compile both.mlir -o out
-// both.mlir:2:3: error: 'attn.sdpa' op not supported on sm_100a: elements of f32: only bf16 and f16
-//   attn.sdpa %x, %x, %x layout<bshd> outs(%o : memref<?x?x?x64xf32>) : memref<?x?x?x64xf32>, memref<?x?x?x64xf32>, memref<?x?x?x64xf32>
-//   ^
+// both.mlir:2:3: error: 'attn.sdpa_backward' op not supported on sm_100a: elements of f32: only bf16 and f16
+// ...
 // [1]
 //
 // Where there is a kernel, nothing is said.
@@ -113,8 +108,9 @@
 //
 
 //--- chip.mlir
-func.func @f(%x: memref<?x?x?x64xbf16>, %o: memref<?x?x?x64xbf16>) {
-  attn.sdpa %x, %x, %x layout<bshd> outs(%o : memref<?x?x?x64xbf16>) : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>
+func.func @f(%x: memref<?x?x?x64xbf16>, %l: memref<?x?x?xf32>, %d: memref<?x?x?x64xbf16>, %e: memref<?x?x?x64xbf16>, %o: memref<?x?x?x64xbf16>) {
+  attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%l) layout<bshd> outs(%d, %e, %o : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>)
+    : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?xf32>
   return
 }
 
@@ -143,8 +139,9 @@ func.func @f(%x: memref<?x?x?x64xbf16>, %o: memref<?x?x?x64xbf16>, %c: f64) {
 }
 
 //--- both.mlir
-func.func @f(%x: memref<?x?x?x64xf32>, %o: memref<?x?x?x64xf32>) {
-  attn.sdpa %x, %x, %x layout<bshd> outs(%o : memref<?x?x?x64xf32>) : memref<?x?x?x64xf32>, memref<?x?x?x64xf32>, memref<?x?x?x64xf32>
+func.func @f(%x: memref<?x?x?x64xf32>, %l: memref<?x?x?xf32>, %d: memref<?x?x?x64xf32>, %e: memref<?x?x?x64xf32>, %o: memref<?x?x?x64xf32>) {
+  attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%l) layout<bshd> outs(%d, %e, %o : memref<?x?x?x64xf32>, memref<?x?x?x64xf32>, memref<?x?x?x64xf32>)
+    : memref<?x?x?x64xf32>, memref<?x?x?x64xf32>, memref<?x?x?x64xf32>, memref<?x?x?x64xf32>, memref<?x?x?x64xf32>, memref<?x?x?xf32>
   return
 }
 

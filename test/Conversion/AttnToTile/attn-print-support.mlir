@@ -8,12 +8,13 @@
 // RUN: diff %t.before %t
 
 // CHECK: sm_90a sm_100a sm_103a
-// CHECK-NEXT: half (1) yes yes{{$}}
-// CHECK-NEXT: single (1) (2) (2){{$}}
-// CHECK-NEXT: other_single (1) (2) (2){{$}}
+// CHECK-NEXT: half yes yes yes{{$}}
+// CHECK-NEXT: single (1) (1) (1){{$}}
+// CHECK-NEXT: other_single (1) (1) (1){{$}}
+// CHECK-NEXT: gradient (2) yes yes{{$}}
 // CHECK-EMPTY:
-// CHECK-NEXT: (1) targets without tensor memory have no kernel yet
-// CHECK-NEXT: (2) elements of f32: only bf16 and f16
+// CHECK-NEXT: (1) elements of f32: only bf16 and f16
+// CHECK-NEXT: (2) the gradient has no kernel yet for targets without tensor memory
 // CHECK-NOT: {{.}}
 func.func @half(%x: tensor<1x64x1x64xf16>) -> tensor<1x64x1x64xf16> {
   %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xf16>, tensor<1x64x1x64xf16>, tensor<1x64x1x64xf16> -> tensor<1x64x1x64xf16>
@@ -26,4 +27,8 @@ func.func @single(%x: tensor<1x64x1x64xf32>) -> tensor<1x64x1x64xf32> {
 func.func @other_single(%x: tensor<1x64x1x96xf32>) -> tensor<1x64x1x96xf32> {
   %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x96xf32>, tensor<1x64x1x96xf32>, tensor<1x64x1x96xf32> -> tensor<1x64x1x96xf32>
   return %o : tensor<1x64x1x96xf32>
+}
+func.func @gradient(%x: tensor<1x64x1x64xf16>, %l: tensor<1x1x64xf32>) -> (tensor<1x64x1x64xf16>, tensor<1x64x1x64xf16>, tensor<1x64x1x64xf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%l) layout<bshd> : tensor<1x64x1x64xf16>, tensor<1x64x1x64xf16>, tensor<1x64x1x64xf16>, tensor<1x64x1x64xf16>, tensor<1x64x1x64xf16>, tensor<1x1x64xf32> -> tensor<1x64x1x64xf16>, tensor<1x64x1x64xf16>, tensor<1x64x1x64xf16>
+  return %dq, %dk, %dv : tensor<1x64x1x64xf16>, tensor<1x64x1x64xf16>, tensor<1x64x1x64xf16>
 }

@@ -226,8 +226,8 @@ tile.kernel @chip() attributes {chip = "sm_42", grid = [#tile.extent<"1">]} {
 // The table of the chip knows how many warps a role of a kind has, but for warps that do nothing.
 
 tile.kernel @kind() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
-  // expected-error @+1 {{'matrix' is no kind of role; there are issuer, vector, idle}}
-  tile.role @r kind(matrix) {
+  // expected-error @+1 {{'tensor' is no kind of role; there are issuer, vector, idle, matrix}}
+  tile.role @r kind(tensor) {
   }
 }
 

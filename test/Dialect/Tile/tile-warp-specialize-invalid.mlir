@@ -3,16 +3,6 @@
 //
 // RUN: fa4-opt %s --pass-pipeline='builtin.module(tile.kernel(tile-warp-specialize))' --split-input-file --verify-diagnostics --mlir-print-op-on-diagnostic=false
 
-tile.kernel @k(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
-    attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
-  %c0 = arith.constant 0 : index
-  %a = tile.load %x[%c0, %c0] : memref<?x64xbf16> -> vector<64x64xbf16>
-  // expected-error @below {{is for 'sm_90a', whose MMAs accumulate in registers: not supported yet}}
-  %s = tile.mma %a, transpose %a : vector<64x64xbf16>, vector<64x64xbf16> -> vector<64x64xf32>
-}
-
-// -----
-
 tile.kernel @conditional_load(%x: memref<?x128xf32> {tile.name = "x", tile.dims = ["N", "128"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
   %c0 = arith.constant 0 : index

@@ -70,8 +70,9 @@ TEST(TargetDescription, DifferencesBetweenChips) {
 }
 
 /// Facts that passes rely on: a role of lanes reaches all lanes of tensor
-/// memory, one thread issues, and MMAs are issued by a kind of role only where
-/// that kind is implemented.
+/// memory, one thread issues, and MMAs are started where their results can be
+/// held: by one thread if they go to tensor memory, else by a warpgroup, which
+/// holds a fragment of them.
 TEST(TargetDescription, KindsOfRoles) {
   for (llvm::StringRef chip : knownTargets()) {
     const TargetDescription &t = target(chip);
@@ -83,8 +84,17 @@ TEST(TargetDescription, KindsOfRoles) {
     }
     EXPECT_TRUE(t.roles.issuer.oneThread);
     EXPECT_EQ(t.roles.issuer.layout, ValueLayoutKind::None);
-    EXPECT_EQ(t.roles.issuer.startsMmas,
-              t.mma.accumulatorSpace == AccumulatorSpace::TensorMemory);
+    EXPECT_EQ(t.roles.issuer.startsMmas, t.hasTensorMemory());
+    EXPECT_FALSE(t.roles.vector.startsMmas);
+    EXPECT_EQ(t.roles.matrix.startsMmas, !t.hasTensorMemory());
+    EXPECT_FALSE(t.roles.matrix.oneThread);
+    if (t.hasTensorMemory()) {
+      EXPECT_EQ(t.roles.matrix.warps, 0u);
+      EXPECT_EQ(t.roles.matrix.layout, ValueLayoutKind::None);
+    } else {
+      EXPECT_EQ(t.roles.matrix.warps, t.warpsPerWarpgroup());
+      EXPECT_EQ(t.roles.matrix.layout, ValueLayoutKind::Fragment);
+    }
     EXPECT_EQ(t.roles.idle.warps, 0u);
   }
 }

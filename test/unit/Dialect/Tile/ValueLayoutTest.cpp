@@ -6,11 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The contract of ValueLayout, on the layouts of tensor memory and on one that
-// only this test has: the fragments of a matrix instruction whose accumulators
-// are registers, where four lanes share a row and a lane has parts of two rows.
-// A softmax that is computed thread by thread, with nothing known but the
-// layout, gives what the matrix gives.
+// The contract of ValueLayout, on the layouts of tensor memory and on that of
+// accumulators in registers, where four lanes share a row and a lane has parts
+// of two rows. A softmax that is computed thread by thread, with nothing known
+// but the layout, gives what the matrix gives.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,40 +25,6 @@ using namespace fa4;
 using namespace fa4::tile;
 
 namespace {
-
-/// PTX ISA, wgmma.mma_async, "Register fragments": accumulator D of m64nN. Four
-/// warps have 16 rows each.
-class FragmentLayout : public ValueLayout {
-public:
-  int64_t getNumRows(int64_t threads) const override { return threads / 2; }
-  int64_t getNumElements(int64_t columns) const override { return columns / 2; }
-  int64_t getRowsPerThread() const override { return 2; }
-  AffineMap getOrigin(MLIRContext *context, int64_t) const override {
-    AffineExpr t = getAffineDimExpr(0, context);
-    return AffineMap::get(
-        1, 0, {t.floorDiv(32) * 16 + (t % 32).floorDiv(4), (t % 4) * 2},
-        context);
-  }
-  AffineMap getOffset(MLIRContext *context) const override {
-    AffineExpr e = getAffineDimExpr(0, context);
-    return AffineMap::get(
-        1, 0, {(e.floorDiv(2) % 2) * 8, e.floorDiv(4) * 8 + e % 2}, context);
-  }
-  AffineMap getRowOfElement(MLIRContext *context) const override {
-    AffineExpr e = getAffineDimExpr(0, context);
-    return AffineMap::get(1, 0, e.floorDiv(2) % 2);
-  }
-  AffineMap getRankOfColumn(MLIRContext *context) const override {
-    // Columns 8 i and 8 i + 1 are the thread's.
-    AffineExpr c = getAffineDimExpr(0, context);
-    return AffineMap::get(1, 0, (c + 7).floorDiv(8) + (c + 6).floorDiv(8));
-  }
-  llvm::ArrayRef<unsigned> getReductionMasks() const override {
-    static const unsigned masks[] = {1, 2};
-    return masks;
-  }
-  int64_t getPieceColumns(int64_t) const override { return 8; }
-};
 
 class ValueLayoutTest : public ::testing::TestWithParam<const ValueLayout *> {
 protected:
@@ -113,17 +78,16 @@ protected:
   }
 };
 
-const FragmentLayout fragments;
-
 std::string nameOf(const ::testing::TestParamInfo<const ValueLayout *> &info) {
-  const char *const names[] = {"Rows", "FoldedRows", "Fragments"};
+  const char *const names[] = {"Rows", "FoldedRows", "Fragment"};
   return names[info.index];
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Layouts, ValueLayoutTest,
     ::testing::Values(getValueLayout(ValueLayoutKind::Rows),
-                      getValueLayout(ValueLayoutKind::FoldedRows), &fragments),
+                      getValueLayout(ValueLayoutKind::FoldedRows),
+                      getValueLayout(ValueLayoutKind::Fragment)),
     nameOf);
 
 } // namespace
@@ -266,14 +230,60 @@ TEST_P(ValueLayoutTest, Shapes) {
   EXPECT_FALSE(canHold({rows, 1, threads, kColumns / threads}));
 }
 
-TEST_P(ValueLayoutTest, Parts) {
+/// A thread holds of a matrix a part for each of its rows, and of row values one
+/// element for each of them.
+TEST_P(ValueLayoutTest, RowParts) {
   Builder b(&context);
   auto matrix = VectorType::get({rows, kColumns}, b.getF32Type());
-  EXPECT_EQ(layout.getPart(matrix),
-            Type(VectorType::get({elements}, b.getF32Type())));
-  int64_t perThread = layout.getRowsPerThread();
-  Type rowValues = VectorType::get({perThread}, b.getF32Type());
+  int64_t perRow = elements / layout.getRowsPerThread();
+  EXPECT_EQ(perRow, layout.getColumnsPerThread(kColumns));
+  EXPECT_EQ(layout.getRowPart(matrix),
+            Type(VectorType::get({perRow}, b.getF32Type())));
   for (SmallVector<int64_t> shape : {SmallVector<int64_t>{rows}, {rows, 1}})
-    EXPECT_EQ(layout.getPart(VectorType::get(shape, b.getF32Type())),
-              perThread == 1 ? b.getF32Type() : rowValues);
+    EXPECT_EQ(layout.getRowPart(VectorType::get(shape, b.getF32Type())),
+              b.getF32Type());
+}
+
+/// The parts of a thread are of rows at fixed distances, and each is of the same
+/// columns in the order of the elements.
+TEST_P(ValueLayoutTest, ElementsOfRows) {
+  SmallVector<int64_t> columns = layout.getColumnsOfThread(&context, kColumns);
+  EXPECT_EQ(int64_t(columns.size()), layout.getColumnsPerThread(kColumns));
+  EXPECT_TRUE(llvm::is_sorted(columns));
+  EXPECT_EQ(layout.getRowOffset(&context, 0), 0);
+  std::set<int64_t> all;
+  for (int64_t row = 0; row < layout.getRowsPerThread(); ++row) {
+    SmallVector<int64_t> ofRow =
+        layout.getElementsOfRow(&context, row, kColumns);
+    ASSERT_EQ(ofRow.size(), columns.size());
+    EXPECT_TRUE(llvm::is_sorted(ofRow));
+    for (auto [element, column] : llvm::zip_equal(ofRow, columns)) {
+      EXPECT_EQ(offsets[element][0], layout.getRowOffset(&context, row));
+      EXPECT_EQ(offsets[element][1], column);
+      all.insert(element);
+    }
+  }
+  EXPECT_EQ(int64_t(all.size()), elements);
+}
+
+/// The registers of wgmma's accumulator (PTX ISA, "Register Fragments for
+/// wgmma.mma_async.m64nNk16", D): thread 37 is in warp 1 and has lane 5.
+TEST(FragmentLayout, IsThatOfTheAccumulator) {
+  MLIRContext context;
+  const ValueLayout &layout = *getValueLayout(ValueLayoutKind::Fragment);
+  EXPECT_EQ(layout.getNumRows(128), 64);
+  EXPECT_EQ(layout.getOwnerMask(), 3u);
+  EXPECT_EQ(layout.getElementsOfRow(&context, 0, 16),
+            (SmallVector<int64_t>{0, 1, 4, 5}));
+  EXPECT_EQ(layout.getElementsOfRow(&context, 1, 16),
+            (SmallVector<int64_t>{2, 3, 6, 7}));
+  EXPECT_EQ(layout.getColumnsOfThread(&context, 16),
+            (SmallVector<int64_t>{0, 1, 8, 9}));
+  EXPECT_EQ(layout.getRowOffset(&context, 1), 8);
+  Builder b(&context);
+  SmallVector<Attribute> origin;
+  ASSERT_TRUE(succeeded(layout.getOrigin(&context, 16).constantFold(
+      {b.getIndexAttr(37)}, origin)));
+  EXPECT_EQ(cast<IntegerAttr>(origin[0]).getInt(), 16 + 1);
+  EXPECT_EQ(cast<IntegerAttr>(origin[1]).getInt(), 2);
 }
