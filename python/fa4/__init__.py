@@ -11,7 +11,7 @@
 
 - `fa4.sdpa`, `fa4.sdpa_backward`: what to compute; `fa4.Mask`, and `fa4.math` for score_mod and mask_mod.
 - `fa4.compile`: a spec to a `fa4.Kernel`, which is PTX, a manifest, IR of each level, and calls.
-- `fa4.torch`: the op in torch, where that is installed.
+- `fa4.flex`: attention with functions of one's own on tensors of torch; `fa4.torch`: the op in torch, where that is installed.
 - `fa4.cache`: compiled kernels on disk. `fa4.reference`: what the ops compute, in numpy.
 - `fa4.sim`: PTX from anywhere on numpy arrays, in the simulator. `python -m fa4.driver SCRIPT`: a program of the CUDA driver
   API there; it needs the stand-in library, which a checkout builds and a wheel does not have.
@@ -28,6 +28,8 @@ _HOMES = {
     "Fa4Error": "errors", "CompileError": "errors", "CompileWarning": "errors", "SimulationError": "errors",
     "TraceError": "errors", "LaunchError": "errors", "LibraryNotFoundError": "errors", "CacheWarning": "errors",
 }  # fmt: skip
+# Not in `__all__`: they need torch, which need not be installed.
+_OF_TORCH = ("flex",)
 _MODULES = ("cache", "errors", "kernel", "math", "reference", "report", "selftest", "spec", "torch", "tracing")
 __all__ = [*_HOMES, "cache", "math", "reference"]
 
@@ -40,10 +42,13 @@ def __getattr__(name):
             importlib.import_module("fa4.kernel")
         globals()[name] = value
         return value
+    if name in _OF_TORCH:
+        globals()[name] = value = getattr(importlib.import_module("fa4.torch"), name)
+        return value
     if name in _MODULES:
         return importlib.import_module(f"fa4.{name}")
     raise AttributeError(f"module 'fa4' has no attribute '{name}'")
 
 
 def __dir__():
-    return sorted([*globals(), *_HOMES, *_MODULES])
+    return sorted([*globals(), *_HOMES, *_MODULES, *_OF_TORCH])

@@ -11,6 +11,7 @@ from fa4.errors import (
     TraceError as TraceError,
 )
 from fa4.kernel import Kernel as Kernel, Time as Time, compile as compile
+from fa4.torch import flex as flex
 from fa4.spec import Mask as Mask, Spec as Spec, SpecError as SpecError, sdpa as sdpa, sdpa_backward as sdpa_backward
 
 __version__: str

@@ -4,6 +4,7 @@
 """GPUs by the CUDA driver alone, for `fa4 selftest` and measurements: which there are, memory on them, and time. No framework is needed."""
 
 import ctypes
+import sys
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
 
@@ -81,6 +82,24 @@ class Driver:
         for event in (begin, end):
             self.call("cuEventDestroy_v2", event)
         return elapsed.value * 1e3 / count
+
+
+def chip_of(capability: tuple[int, int], name: str = "") -> str:
+    """The chip of a compute capability. Raises LaunchError for one that fa4 does not know."""
+    if capability not in CHIPS:
+        raise LaunchError(f"fa4 knows no GPU of compute capability {capability[0]}.{capability[1]}{f' ({name})' if name else ''}")
+    return CHIPS[capability]
+
+
+def native_chip() -> str:
+    """The chip of this machine's GPU: torch's current one if torch has begun to use GPUs, else the driver's first. Raises LaunchError."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        return chip_of(torch.cuda.get_device_capability(), torch.cuda.get_device_name())
+    devices = Driver().devices()
+    if not devices:
+        raise LaunchError("there is no GPU")
+    return chip_of(devices[0].capability, devices[0].name)
 
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New

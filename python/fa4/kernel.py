@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from fa4 import _library, cache, cuda_tools, diagnostics
+from fa4._cuda import native_chip
 from fa4.arrays import Results, as_array, as_number, numpy_dtype
 from fa4.errors import CompileError, CompileWarning, Fa4Error, SimulationError
 from fa4.spec import Spec, SpecError, is_whole
@@ -98,12 +99,14 @@ def compile(
     """Compiles an op for a chip, or takes the kernel from the cache on disk.
 
     `op`: a spec, or the text of an MLIR module with one function that has one attention op. `chip`: "sm_100a" (the
-    default) or "sm_103a". `options`: of the pipeline attn-to-nvvm, as a text ("schedule=lpt mmas-ahead=true") or a dict.
+    default), "sm_103a", "sm_90a" (Hopper: forward attention), or "native", that of this machine's GPU: torch's current one where torch uses GPUs, else
+    the driver's first. `options`: of the pipeline attn-to-nvvm, as a text ("schedule=lpt mmas-ahead=true") or a dict.
     `verify`: whether ptxas checks the PTX for spills; None: where there is one. `ptxas`: its path, else it is looked for
     where docs/fa4-compile.md says. `allow_spills`: spills are a CompileWarning and no error. `cache`: whether to use the
     cache on disk; None: unless FA4_CACHE=0.
 
-    Raises CompileError, TraceError where score_mod or mask_mod cannot be traced, and LibraryNotFoundError."""
+    Raises CompileError, TraceError where score_mod or mask_mod cannot be traced, LibraryNotFoundError, and LaunchError where "native" finds no GPU that fa4
+    knows."""
     if not isinstance(op, (Spec, str)):
         raise TypeError(f"op is a spec, as fa4.sdpa returns it, or the text of an MLIR module, not {type(op).__name__}")
     for name, value, kinds, what in (
@@ -113,6 +116,8 @@ def compile(
     ):  # fmt: skip
         if not isinstance(value, kinds):
             raise TypeError(f"{name} is {what}, not {value!r}")
+    if chip == "native":
+        chip = native_chip()
     ptxas = ptxas and os.fspath(ptxas)
     if not isinstance(options, str):
         if wrong := [name for name in options if not isinstance(name, str)]:

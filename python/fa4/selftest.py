@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`fa4 selftest`: whether fa4 works on this machine, and how fast.
 
-Each case is an op that the support matrix has a kernel for. It is compiled, launched on the GPU, and compared with the reference in
-float64; its time is measured, beside torch's `scaled_dot_product_attention` where torch is. On a machine without a GPU, or with one for which
-there is no kernel, the same runs in the simulator, for sm_100a, and times are modelled. All of it goes into one JSON file, to be sent.
+Each case is an op that the support matrix has a kernel for, on some chip. It is compiled, launched on the GPU, and compared with the reference in
+float64; its time is measured, beside torch's `scaled_dot_product_attention` where torch is. Where torch is, what a program with torch does is run,
+too (`selftest_torch`). On a machine without a GPU the same ops run in the simulator, for sm_100a, and times are modelled. All of it goes into one
+JSON file, to be sent.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import fa4
-from fa4 import _cuda, _library
+from fa4 import _cuda, _library, selftest_torch
 from fa4.arrays import numpy_dtype
 
 # A kernel's error beside float64: the norm of the difference over the norm.
@@ -194,7 +194,9 @@ class Gpu:
             call |= {"out": call["dout"], "lse": np.full(rows, np.log(TIMED["Sk"]), np.float32)}
         inputs, outputs = self._upload(kernel, call)
         prepared = kernel.prepare(**inputs, **outputs, **_captures(spec))
-        found = {"measured_us": self.driver.time(prepared.launch, 20), "torch_us": self._time_torch(case)}
+        causal = case.form.get("mask") == "causal"
+        found = {"measured_us": self.driver.time(prepared.launch, 20)}
+        found["torch_us"] = selftest_torch.time_attention(self.device.number, TIMED, case.head_dim, causal, case.backward, self._time)
         modelled = kernel.time(**TIMED)
         for array in (*inputs.values(), *outputs.values()):
             array.free()
@@ -202,25 +204,48 @@ class Gpu:
         found["measured_tflops"] = modelled.teraflops * modelled.seconds * 1e6 / found["measured_us"]
         return found
 
-    def _time_torch(self, case) -> float | None:
-        """torch's own attention on the same sizes, in microseconds; None where torch is not, or does not run."""
-        try:
-            import torch
-            from torch.nn.functional import scaled_dot_product_attention as attention
+    def _time(self, work) -> float:
+        return self.driver.time(work, 20)
 
-            shape = [TIMED["B"], TIMED["Hq"], TIMED["Sq"], case.head_dim]
-            q, k, v, dout = (
-                torch.randn(shape, device=f"cuda:{self.device.number}", dtype=torch.bfloat16, requires_grad=case.backward) for _ in range(4)
-            )
-            causal = case.form.get("mask") == "causal"
-            if not case.backward:
-                work: Callable = lambda: attention(q, k, v, is_causal=causal)  # noqa: E731
-            else:
-                out = attention(q, k, v, is_causal=causal)
-                work = lambda: torch.autograd.grad(out, (q, k, v), dout, retain_graph=True)  # noqa: E731
-            return self.driver.time(work, 20)
-        except Exception:
-            return None
+    def check_torch(self, name: str, is_timed: bool) -> dict:
+        """A case of selftest_torch."""
+        import torch
+
+        device = torch.device("cuda", self.device.number)
+        with torch.cuda.device(device):
+            found: dict[str, Any] = {"errors": selftest_torch.CHECKS[name](device, self.chip)}
+            if is_timed and name in selftest_torch.TIMED:
+                found |= selftest_torch.time_flex(device, TIMED, selftest_torch.TIMED[name], self._time)
+        return found
+
+
+def _refused(error: fa4.CompileError) -> dict:
+    """What a case has that the compiler refuses: the support matrix says so, or the compiler fails."""
+    said = str(error).splitlines()[0]
+    before, known, reason = said.rpartition(" not supported on ")
+    return {"status": "no kernel", "reason": reason.partition(": ")[2] or said} if known else {"status": "failed", "reason": said}
+
+
+def _judge(errors: dict[str, float]) -> dict:
+    bar = BACKWARD_BAR if "dq" in errors else FORWARD_BAR
+    return {} if all(error <= bar for error in errors.values()) else {"status": "wrong", "reason": f"the bar is {bar}"}
+
+
+def run_torch_case(name: str, place: Simulator | Gpu, is_timed: bool, why_not: str) -> dict:
+    """The same of a case with torch, which is "skipped", with the reason, where there is no torch or no GPU."""
+    found: dict[str, Any] = {"case": name, "status": "ok"}
+    if why_not or not isinstance(place, Gpu):
+        return found | {"status": "skipped", "reason": why_not}
+    begin = time.perf_counter()
+    try:
+        found |= place.check_torch(name, is_timed)
+        found |= _judge(found["errors"])
+    except fa4.CompileError as error:
+        found |= _refused(error)
+    except Exception as error:  # torch has errors of many kinds, and the other cases are to run.
+        found |= {"status": "failed", "reason": f"{type(error).__name__}: {error}".splitlines()[0]}
+    found["seconds"] = time.perf_counter() - begin
+    return found
 
 
 def run_case(case: Case, place: Simulator | Gpu, is_timed: bool) -> dict:
@@ -234,16 +259,13 @@ def run_case(case: Case, place: Simulator | Gpu, is_timed: bool) -> dict:
         spec = case.spec()
         kernel = fa4.compile(spec, place.chip)
     except fa4.CompileError as error:
-        status = "no kernel" if "not supported on" in str(error) else "failed"
-        return found | {"status": status, "reason": str(error).splitlines()[0]}
+        return found | _refused(error)
     found["compile_ms"] = 1e3 * (time.perf_counter() - begin)
     try:
         call = _complete(case, spec, _draw(spec, place.sizes, np.random.default_rng(1))) | _captures(spec)
         results, expected = place.run(kernel, call), spec.reference(**call)
         found["errors"] = {name: _error(array, expected[name]) for name, array in results.items()}
-        bar = BACKWARD_BAR if case.backward else FORWARD_BAR
-        if not all(error <= bar for error in found["errors"].values()):
-            found |= {"status": "wrong", "reason": f"the bar is {bar}"}
+        found |= _judge(found["errors"])
         if case.is_timed and is_timed:
             found |= place.time(case, kernel)
     except fa4.Fa4Error as error:
@@ -273,22 +295,36 @@ def find_place(simulate: bool) -> tuple[Simulator | Gpu, list, str]:
     return Simulator(), devices, f"fa4 knows no GPU of this machine ({names})"
 
 
+HEADER = f"{'case':24} {'status':6} {'error':>8} {'time':>11} {'speed':>13} {'torch':>11} {'ratio':>6} {'modelled':>11}"
+
+
 def _line(found: dict) -> str:
+    """A row below HEADER. `ratio` is how many times as fast as torch."""
     worst = max(found.get("errors", {}).values(), default=None)
-    parts = [f"{found['case']:24s} {found['status']:10s}"]
-    parts += [f"error {worst:.1e}"] if worst is not None else []
-    for key, text in (("measured_us", "{:.0f} us"), ("measured_tflops", "{:.0f} TFLOP/s"), ("torch_us", "torch {:.0f} us"),
-                      ("modelled_us", "modelled {:.0f} us")):  # fmt: skip
-        if found.get(key) is not None:
-            parts.append(text.format(found[key]))
-    parts += [found["reason"]] if "reason" in found else []
-    return "  ".join(parts)
+    ours, theirs = found.get("measured_us"), found.get("torch_us")
+    columns = ((worst, "{:.1e}", 8), (ours, "{:.0f} us", 11), (found.get("measured_tflops"), "{:.0f} TFLOP/s", 13),
+               (theirs, "{:.0f} us", 11), (theirs and ours and theirs / ours, "{:.2f}", 6), (found.get("modelled_us"), "{:.0f} us", 11))  # fmt: skip
+    row = " ".join(f"{'' if value is None else form.format(value):>{width}}" for value, form, width in columns)
+    reason = f"  {found['reason']}" if "reason" in found else ""
+    return f"{found['case']:24} {found['status']:6} {row}".rstrip() + reason
+
+
+def _left_out(cases: list[dict]) -> list[str]:
+    """A line for each reason for which cases have no kernel, or were skipped."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for found in cases:
+        if found["status"] in ("no kernel", "skipped"):
+            names.setdefault((found["status"], found["reason"]), []).append(found["case"])
+    return [f"{status}: {', '.join(several)} ({reason})" for (status, reason), several in names.items()]
+
+
+NAMES = [*(case.name for case in CASES), *selftest_torch.CHECKS]
 
 
 def add_arguments(command):
     command.add_argument("--json", metavar="FILE", default="fa4-selftest.json", help="where the results go (fa4-selftest.json)")
     command.add_argument("--simulate", action="store_true", help="in the simulator, also where there is a GPU")
-    command.add_argument("--only", metavar="CASE", action="append", choices=[case.name for case in CASES], help="this case; may be given several times")
+    command.add_argument("--only", metavar="CASE", action="append", choices=NAMES, help="this case; may be given several times")
     command.add_argument("--no-times", action="store_true", help="results only")
 
 
@@ -319,26 +355,24 @@ def main(arguments) -> int:
         "devices": [{"name": d.name, "capability": list(d.capability), "driver": d.driver} for d in devices],
         "sizes": place.sizes, "timed_sizes": TIMED, "cases": [],
     }  # fmt: skip
-    # Said once there is a kernel: a GPU without any is one line.
-    unsaid = [_describe(place, why)]
-    for case in CASES:
-        if arguments.only and case.name not in arguments.only:
+    why_not = "in the simulator" if not place.is_real else selftest_torch.why_not()
+    cases = {case.name: case for case in CASES}
+    is_timed = not arguments.no_times
+    print(f"{_describe(place, why)}\n{HEADER}", flush=True)
+    for name in NAMES:
+        if arguments.only and name not in arguments.only:
             continue
-        found = run_case(case, place, not arguments.no_times)
+        found = run_case(cases[name], place, is_timed) if name in cases else run_torch_case(name, place, is_timed, why_not)
         record["cases"].append(found)
-        unsaid.append(_line(found))
-        if any(each["status"] != "no kernel" for each in record["cases"]):
-            print("\n".join(unsaid), flush=True)
-            unsaid.clear()
+        if found["status"] not in ("no kernel", "skipped"):
+            print(_line(found), flush=True)
+    print("".join(f"{line}\n" for line in _left_out(record["cases"])), end="")
+    record["torch"] = getattr(sys.modules.get("torch"), "__version__", None)
     states = [found["status"] for found in record["cases"]]
     bad = states.count("wrong") + states.count("failed")
     record["ok"] = not bad
     with open(arguments.json, "w") as file:
         json.dump(record, file, indent=1)
-    path = os.path.abspath(arguments.json)
-    if unsaid:
-        reason = record["cases"][0]["reason"].split(" not supported on ")[-1]
-        print(f"{unsaid[0]}: there is no kernel for this GPU yet ({reason}); --simulate runs the cases in the simulator; {path}")
-        return 0
-    print(f"{states.count('ok')} ok, {bad} not, {states.count('no kernel')} without a kernel; {path}")
+    counts = f"{states.count('ok')} ok, {bad} not, {states.count('no kernel')} without a kernel, {states.count('skipped')} skipped"
+    print(f"{counts}; {os.path.abspath(arguments.json)}")
     return 1 if bad else 0

@@ -5,7 +5,7 @@
 
     attend = fa4.torch.attention(fa4.sdpa(q="B Sq H 128", k="B Sk G 128", mask="causal"))
     out = attend(q, k, v)
-    out = fa4.torch.flex_attention(q, k, v, score_mod=lambda score, b, h, q_idx, kv_idx: score * 2)
+    out = fa4.flex(q, k, v, score_mod=lambda score, b, h, q_idx, kv_idx: score * 2)
 
 Tensors are on a CUDA device, where kernels are launched on the current stream, or on the CPU, where they run in the simulator: slowly, for tests.
 torch.compile reads these functions and fa4.tracing line by line, down to the operators of fa4.torch_ops; what a score_mod closes over is guarded
@@ -29,7 +29,7 @@ from fa4.function_key import function_key
 from fa4.spec import Spec, SpecError, read_scale, sdpa
 from fa4.torch_ops import run as _call  # noqa: F401: a call on tensors of any device, for who has a kernel
 
-__all__ = ["attention", "flex_attention", "trace_as"]
+__all__ = ["attention", "flex", "flex_attention", "trace_as"]
 
 torch_functions.find_functions()
 
@@ -85,8 +85,9 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     the same bits in each run. Strides may be any multiples of 16 bytes, but for the innermost one, which is one element: tensors
     that are otherwise are a LaunchError, or, with `copy`, are copied. An empty batch, no queries and no keys are calls as others.
 
-    Kernels are compiled at the first call. Raises SpecError, TraceError, CompileError, LaunchError; NotImplementedError for forward-mode
-    and second derivatives."""
+    Kernels are compiled at the first call, and that of the gradient at the first backward(), for the GPU that the tensors are on. Where the GPU has
+    a kernel of the forward op alone, a call works whether or not a tensor requires a gradient, and backward() is a CompileError. Raises SpecError,
+    TraceError, CompileError, LaunchError; NotImplementedError for forward-mode and second derivatives."""
     if not isinstance(spec, Spec):
         raise TypeError(f"spec is what fa4.sdpa returns, not {type(spec).__name__}")
     _check_flags(deterministic=deterministic, copy=copy)
@@ -256,3 +257,26 @@ def flex_attention(
     if return_aux is None:
         return result
     return result[0], AuxOutput(lse=result[1] if return_aux.lse else None)
+
+
+def flex(
+    q, k, v, score_mod=None, mask_mod=None, *, scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False, copy: bool = False
+):
+    """Attention with functions of one's own, which is `fa4.flex`: what `flex_attention` computes, without a block mask. Tensors are
+    [B, H, S, D] of bf16 or f16. `score_mod(score, b, h, q_idx, kv_idx)` returns the score that takes the place of the scaled one,
+    `mask_mod(b, h, q_idx, kv_idx)` whether the query sees the key; both are written with operators, functions of torch or of fa4.math.
+    `scale`: of q.k, 1 / sqrt(D) by default. `enable_gqa`: k and v may have fewer heads than q, a divisor of them.
+
+    Returns out, [B, H, Sq, D of v] of q's dtype, and with `return_lse` (out, lse), lse [B, H, Sq] of f32, natural logarithms. A query that sees no key has
+    0 and -inf. One kernel is compiled for the functions, the dtype, the head dims and the GPU; it serves all batches, heads, lengths and strides.
+
+    `copy`, autocast, gradients and errors are as for `attention`. A captured tensor of which there is no kernel is a CompileError with its
+    name and the line that reads it."""
+    _check_tensors(q=q, k=k, v=v)
+    _check_flags(enable_gqa=enable_gqa, return_lse=return_lse, copy=copy)
+    for name, each in (("q", q), ("k", k), ("v", v)):
+        if each.dim() != 4:
+            raise SpecError(f"{name} has {each.dim()} dimensions, not 4: [B, H, S, D]")
+    if q.shape[1] != k.shape[1] and not enable_gqa:
+        raise SpecError(f"q has {q.shape[1]} heads, and k {k.shape[1]}: enable_gqa=True allows fewer heads of k and v")
+    return flex_attention(q, k, v, score_mod, scale=scale, enable_gqa=enable_gqa, return_lse=return_lse, mask_mod=mask_mod, copy=copy)

@@ -36,6 +36,17 @@ def _kernel(text: str, chip: str) -> kernel.Kernel:
         raise diagnostics.in_words_of(error, text, *_origins[text]) from None
 
 
+def _gradient_kernel(text: str, chip: str) -> kernel.Kernel:
+    """The kernel of a gradient. Of some ops a chip has the forward kernel alone: the call was right, and it is backward() that asks for more."""
+    try:
+        return _kernel(text, chip)
+    except CompileError as error:
+        if f"not supported on {chip}" not in str(error):
+            raise
+        message = f"backward() asks for the gradient of fa4's attention, and on {chip} only the call itself has a kernel: {error}"
+        raise CompileError(message, error.diagnostics) from None
+
+
 # Where the last texts were traced from, for what the compiler says of them: their regions, and the types of their captures.
 _origins: dict[str, tuple[Traced, dict[str, str]]] = {}
 
@@ -50,10 +61,7 @@ def keep_origin(text: str, traced: Traced, captures: dict[str, str]):
 def _chip(tensor: torch.Tensor) -> str:
     if tensor.device.type == "cpu":
         return "sm_100a"
-    capability = torch.cuda.get_device_capability(tensor.device)
-    if capability not in _cuda.CHIPS:
-        raise SpecError(f"fa4 knows no GPU of compute capability {capability[0]}.{capability[1]}")
-    return _cuda.CHIPS[capability]
+    return _cuda.chip_of(torch.cuda.get_device_capability(tensor.device))
 
 
 def _to_numpy(tensor: torch.Tensor):
@@ -165,7 +173,7 @@ def sdpa_backward(
     dout = dout if is_accessible(dout) else dout.contiguous()
     read, scalars = _captures(kinds, tensors, numbers, q.device)
     inputs = {"q": q, "k": k, "v": v, "out": out, "dout": dout, "lse": lse, **read}
-    run(_kernel(backward, _chip(q)), inputs, dict(zip(("dq", "dk", "dv"), gradients)), scalars)
+    run(_gradient_kernel(backward, _chip(q)), inputs, dict(zip(("dq", "dk", "dv"), gradients)), scalars)
     return gradients
 
 

@@ -1,7 +1,8 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`fa4 selftest`: in the simulator, on the stand-in for a driver with a Blackwell GPU and with a Hopper GPU, and with results that are wrong."""
+"""`fa4 selftest`: in the simulator, on the stand-in for a driver with a Blackwell GPU and with a Hopper GPU, with torch there, and with results that
+are wrong."""
 
 import json
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import fa4
-from fa4 import _library, selftest, tools
+from fa4 import _library, selftest, selftest_torch, tools
 
 try:
     _library.find()
@@ -45,15 +46,34 @@ def test_in_the_simulator(tmp_path):
 
 @pytest.mark.parametrize("chip", ["sm_100a", "sm_90a"])
 def test_on_a_gpu(tmp_path, chip):
-    """fa4 selftest finds a GPU: Blackwell must run the case, and Hopper must say that there is no kernel yet."""
-    output, record = run(tmp_path, "--no-times", "--only", "score_mod", chip=chip)
+    """fa4 selftest finds a GPU, of Blackwell or Hopper: it must run cases with its chip's kernels, and say which cases have none and why."""
+    output, record = run(tmp_path, "--no-times", "--only", "score_mod", "--only", "gradient_mask_mod", chip=chip)
     assert record["where"] == "gpu" and record["chip"] == chip and len(record["devices"]) == 1
-    (case,) = record["cases"]
+    forward, gradient = record["cases"]
+    assert forward["status"] == "ok" and set(forward["errors"]) == {"out", "lse"}
     if chip == "sm_90a":
-        assert case["status"] == "no kernel" and "targets without tensor memory" in case["reason"]
-        assert output.count("\n") == 1 and "there is no kernel for this GPU yet (sm_90a: targets without tensor memory" in output
+        assert gradient["status"] == "no kernel" and gradient["reason"] == "the gradient has no kernel yet for targets without tensor memory"
+        assert f"\nno kernel: gradient_mask_mod ({gradient['reason']})\n1 ok, 0 not, 1 without a kernel, 0 skipped; " in output
     else:
-        assert case["status"] == "ok"
+        assert gradient["status"] == "ok" and "\n2 ok, 0 not, " in output
+
+
+@pytest.mark.parametrize("chip", ["sm_100a", "sm_90a"])
+def test_with_torch_on_a_gpu(tmp_path, chip):
+    """fa4 selftest runs its cases with torch, whose tensors are "on cuda" of the stand-in driver: launches, a graph, the operator,
+    torch.compile and fa4.flex must be right, and the gradient, too, where the chip has a kernel of it."""
+    pytest.importorskip("torch", reason="needs torch, for the cases with it")
+    program = tmp_path / "program.py"
+    names = [argument for name in selftest_torch.CHECKS for argument in ("--only", name)]
+    program.write_text(f"import sys\nfrom fa4.__main__ import main\nsys.exit(main(['selftest', '--no-times', '--json', 'out.json', *{names}]))\n")
+    env = {**os.environ, "FA4_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(Path(fa4.__file__).parents[1]), "PYTHONWARNINGS": "ignore"}
+    command = [sys.executable, "-m", "fa4.driver", "--chip", chip, str(program)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    record = json.loads((tmp_path / "out.json").read_text())
+    states = {case["case"]: case["status"] for case in record["cases"]}
+    assert states == {**dict.fromkeys(selftest_torch.CHECKS, "ok"), **({"torch_gradient": "no kernel"} if chip == "sm_90a" else {})}
+    assert record["torch"] and record["chip"] == chip
 
 
 @pytest.mark.parametrize("cause", ["folder", "numpy"])
