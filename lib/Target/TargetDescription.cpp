@@ -17,6 +17,7 @@
 //             B200 too where both have the same SM, which all but MUFU do.
 //   [h200]    loops of eight independent chains a thread, and of 32 wgmma a
 //             group, timed with clock64 on an H200.
+//   [h100]    bench/timing, measured on an H100 (bench/timing.json).
 //   [sass]    read off the machine code that ptxas 13.0 makes.
 //   [derived] worked out from other entries.
 //
@@ -198,10 +199,17 @@ static constexpr TargetDescription makeSm90a() {
   // two mixed, per clock with 16 warps: the rates of Blackwell's table less the
   // loop's overhead.
   // [h200] commit and wait included: 113, 148, 218 at N 64, 128, 256 with A in
-  // shared memory, 108, 143, 213 without. The others are not measured.
+  // shared memory, 108, 143, 213 without.
   target.latency = Latencies{};
   target.latency.mmaShared = 82;
   target.latency.mma = 78;
+  // [h100] a load of 32 KB while all SMs load, at 33.4 clocks a KB; mbarriers
+  // between two roles of 128 threads; bar.sync of 128 threads.
+  target.latency.tma = 1070;
+  target.latency.mbarrierRoundTrip = 172;
+  target.latency.barrier = 20;
+  target.latency.proxyFence = 9;
+  target.latency.sharedLoad = 23;
   // [ptx] .f32x2 and max of three from sm_100.
   target.packedF32x2 = false;
   target.threeInputMax = false;

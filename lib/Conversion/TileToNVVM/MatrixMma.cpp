@@ -31,8 +31,10 @@ static constexpr unsigned kRegistersOfA = 4;
 
 /// An operand in shared memory, by its descriptor.
 struct MatrixMmaLowering::SharedOperand : SharedMatrix {
-  /// The descriptor of K step 0 of stage 0's first row, an i64.
-  Value descriptor;
+  /// The low word of the descriptor of K step 0, an i32, and the high one, which
+  /// depends on no address.
+  Value low;
+  uint32_t high = 0;
 };
 
 //===----------------------------------------------------------------------===//
@@ -133,16 +135,11 @@ MatrixMmaLowering::findShared(MmaOp op, Value value, bool majorK) {
   if (failed(operand.check(op)))
     return failure();
   int64_t swizzle = buffer.span == 128 ? 1 : buffer.span == 64 ? 2 : 3;
-  int64_t high = operand.getStride() | swizzle << 30;
+  operand.high = uint32_t(operand.getStride() | swizzle << 30);
   Value start = arith::ShRUIOp::create(
       b, add(pin(b, values.sharedAddress), buffer.offset), constant(4));
-  Value low = addStage(add(start, operand.getLeading() << 16), buffer,
-                       operand.handle.stage, /*unit=*/16);
-  Type i64 = b.getI64Type();
-  operand.descriptor = arith::OrIOp::create(
-      b, arith::ExtUIOp::create(b, i64, low),
-      arith::ConstantIntOp::create(b, i64,
-                                   static_cast<int64_t>(uint64_t(high) << 32)));
+  operand.low = addStage(add(start, operand.getLeading() << 16), buffer,
+                         operand.handle.stage, /*unit=*/16);
   return operand;
 }
 
@@ -159,8 +156,8 @@ static std::string listOperands(unsigned first, unsigned count) {
 }
 
 /// Writes the instructions of a product. Operands are: the results, the
-/// accumulator (if there is one), A (registers or a descriptor), B's
-/// descriptor, the condition.
+/// accumulator (if there is one), A (registers or the low word of a descriptor),
+/// the low word of B's descriptor, the condition.
 std::string MatrixMmaLowering::writeProduct(MmaOp op, unsigned results,
                                             unsigned firstInput,
                                             const SharedOperand *a,
@@ -169,7 +166,7 @@ std::string MatrixMmaLowering::writeProduct(MmaOp op, unsigned results,
   int64_t steps = op.getK() / kStep;
   unsigned operandB =
       firstInput + (a ? 1 : unsigned(steps) * kRegistersOfA);
-  std::string text = "{\n.reg .pred p;\n.reg .b64 da, db;\n";
+  std::string text = "{\n.reg .pred p;\n.reg .b32 low;\n.reg .b64 da, db;\n";
   text += hasAcc ? formatv("setp.ne.b32 p, ${0}, 0;\n", operandB + 1).str()
                  : "setp.ne.b32 p, 0, 0;\n";
   text += "wgmma.fence.sync.aligned;\n";
@@ -178,8 +175,8 @@ std::string MatrixMmaLowering::writeProduct(MmaOp op, unsigned results,
   for (int64_t step = 0; step < steps; ++step) {
     auto address = [&](StringRef name, unsigned operand,
                        const SharedOperand &matrix) {
-      text += formatv("add.s64 {0}, ${1}, {2};\n", name, operand,
-                      matrix.getOffset(step));
+      text += formatv("add.s32 low, ${1}, {2};\nmov.b64 {0}, {{low, {3}};\n",
+                      name, operand, matrix.getOffset(step), matrix.high);
     };
     if (a)
       address("da", firstInput, *a);
@@ -255,15 +252,15 @@ LogicalResult MatrixMmaLowering::lower(MmaOp op) {
     sharedA = findShared(op, op.getA(), !op.getTransposeA());
     if (failed(sharedA))
       return failure();
-    inputs.push_back(sharedA->descriptor);
-    constraints += ",l";
+    inputs.push_back(sharedA->low);
+    constraints += ",r";
   }
   FailureOr<SharedOperand> sharedB =
       findShared(op, op.getB(), op.getTransposeB());
   if (failed(sharedB))
     return failure();
-  inputs.push_back(sharedB->descriptor);
-  constraints += ",l";
+  inputs.push_back(sharedB->low);
+  constraints += ",r";
   if (op.getAcc()) {
     Value condition =
         op.getAccumulate()

@@ -41,7 +41,43 @@ Type LaneValues::getPartType(Value tile) const {
   return getPartType(tile, layouts.get(tile));
 }
 
+/// Sums the parts of a row over the threads that hold them.
+LaneValues::Parts LaneValues::combine(Value sum, OpBuilder &b) {
+  const ValueLayout &layout = *RoleOp(role).getLayout();
+  SmallVector<int64_t> masks(layout.getReductionMasks());
+  Parts parts = partsOf.lookup(sum);
+  for (Value &part : parts)
+    part = CombineOp::create(b, sum.getLoc(), part.getType(),
+                             vector::CombiningKind::ADD, part, masks);
+  return parts;
+}
+
+void LaneValues::combineSums(Operation &op, OpBuilder &b) {
+  combined.clear();
+  // Loops and branches say for each value what they take (getPartsFor).
+  if (op.getNumRegions() || op.hasTrait<OpTrait::IsTerminator>())
+    return;
+  for (Value operand : op.getOperands())
+    if (isHeldInParts(operand) && !sums.takesParts(&op, operand))
+      combined[operand] = combine(operand, b);
+}
+
+/// Returns true for a sum of which several threads hold parts.
+bool LaneValues::isHeldInParts(Value value) const {
+  return sums.contains(value) &&
+         !RoleOp(role).getLayout()->getReductionMasks().empty();
+}
+
+SmallVector<Value> LaneValues::getPartsFor(Value tile, Value target,
+                                           OpBuilder &b) {
+  if (isHeldInParts(tile) && !sums.contains(target))
+    return SmallVector<Value>(combine(tile, b));
+  return SmallVector<Value>(getParts(tile, layouts.get(target)));
+}
+
 ArrayRef<Value> LaneValues::getParts(Value tile, LaneLayout layout) {
+  if (auto known = combined.find(tile); known != combined.end())
+    return known->second;
   bool isOther = layout == LaneLayout::Columns && LaneLayouts::isFree(tile);
   return (isOther ? ofColumns : partsOf).find(tile)->second;
 }
@@ -245,6 +281,7 @@ LogicalResult LaneValues::lower(vector::MultiDimReductionOp op, OpBuilder &b) {
            << layout->getThreadsPerRow()
            << " threads hold a part each; only rows that one thread holds as a "
               "whole can be reduced";
+  bool isPart = isHeldInParts(op.getDest());
   Parts source = llvm::to_vector<2>(getParts(op.getSource()));
   ArrayRef<Value> acc = getParts(op.getAcc(), LaneLayout::Rows);
   // A tile's reduction does not specify the order of its elements, so any order
@@ -252,7 +289,7 @@ LogicalResult LaneValues::lower(vector::MultiDimReductionOp op, OpBuilder &b) {
   for (auto [part, row] : llvm::enumerate(source)) {
     // Threads combine their parts of a row before the accumulator is added,
     // which all of them have.
-    Value start = masks.empty() ? acc[part] : Value();
+    Value start = masks.empty() || isPart ? acc[part] : Value();
     Value sum = row;
     if (isa<VectorType>(row.getType()))
       sum = start ? vector::ReductionOp::create(b, op.getLoc(), op.getKind(),
@@ -266,7 +303,7 @@ LogicalResult LaneValues::lower(vector::MultiDimReductionOp op, OpBuilder &b) {
     else if (start)
       sum = vector::makeArithReduction(b, op.getLoc(), op.getKind(), start,
                                        row);
-    if (!masks.empty()) {
+    if (!masks.empty() && !isPart) {
       sum = CombineOp::create(b, op.getLoc(), sum.getType(), op.getKind(), sum,
                               masks);
       sum = vector::makeArithReduction(b, op.getLoc(), op.getKind(), acc[part],

@@ -9,6 +9,7 @@
 #ifndef FA4_LIB_DIALECT_TILE_TRANSFORMS_LANEVALUES_H
 #define FA4_LIB_DIALECT_TILE_TRANSFORMS_LANEVALUES_H
 
+#include "PartialSums.h"
 #include "fa4/Dialect/Tile/Analysis/LaneLayout.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -30,7 +31,7 @@ public:
   /// `map` maps scalars, and tiles of which the role has only the place, from
   /// the old code to the new.
   LaneValues(RoleOp role, LaneLayouts layouts, mlir::IRMapping &map)
-      : role(role), layouts(std::move(layouts)), map(map) {}
+      : role(role), layouts(std::move(layouts)), sums(role), map(map) {}
 
   LaneLayout getLayout(mlir::Value tile) const { return layouts.get(tile); }
 
@@ -44,6 +45,15 @@ public:
   llvm::ArrayRef<mlir::Value> getParts(mlir::Value tile) {
     return getParts(tile, layouts.get(tile));
   }
+  /// Returns the parts of a tile where it becomes `target`, an argument of a
+  /// loop's body or a result of a loop or branch.
+  llvm::SmallVector<mlir::Value> getPartsFor(mlir::Value tile,
+                                             mlir::Value target,
+                                             mlir::OpBuilder &b);
+  /// Combines the sums that `op` uses, of which threads hold parts. What
+  /// getParts then returns of them is the whole sum, until the next operation.
+  void combineSums(mlir::Operation &op, mlir::OpBuilder &b);
+
   void setParts(mlir::Value tile, mlir::ValueRange parts) {
     partsOf[tile] = llvm::to_vector<2>(parts);
   }
@@ -81,8 +91,14 @@ private:
   mlir::LogicalResult lower(mlir::vector::MultiDimReductionOp op,
                             mlir::OpBuilder &b);
 
+  Parts combine(mlir::Value sum, mlir::OpBuilder &b);
+  bool isHeldInParts(mlir::Value value) const;
+
   RoleOp role;
   LaneLayouts layouts;
+  PartialSums sums;
+  /// The sums that the operation which is lowered now takes as a whole.
+  llvm::DenseMap<mlir::Value, Parts> combined;
   mlir::IRMapping &map;
   /// For values that are free in any layout, `partsOf` has the form for `Rows`
   /// and `ofColumns` the form for `Columns`.

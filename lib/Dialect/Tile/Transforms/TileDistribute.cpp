@@ -43,7 +43,7 @@ private:
   }
   void appendValues(Value tile, Value target, OpBuilder &b,
                     SmallVectorImpl<Value> &parts) override {
-    llvm::append_range(parts, values.getParts(tile, values.getLayout(target)));
+    llvm::append_range(parts, values.getPartsFor(tile, target, b));
   }
   void setValues(Value tile, ValueRange parts) override {
     values.setParts(tile, parts);
@@ -130,12 +130,14 @@ LogicalResult Distributor::lowerWait(WaitOp op, OpBuilder &b) {
 
 Value Distributor::rowsToScale(RescaleOp op, OpBuilder &b) {
   Location loc = op.getLoc();
-  Value factor = values.getParts(op.getFactor(), LaneLayout::Rows).front();
-  Value one =
-      arith::ConstantOp::create(b, loc, b.getFloatAttr(factor.getType(), 1.0));
-  Value differs =
-      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, factor, one);
-  return AnyOp::create(b, loc, b.getI1Type(), differs);
+  Value one = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(1.0));
+  Value any;
+  for (Value factor : values.getParts(op.getFactor(), LaneLayout::Rows)) {
+    Value differs =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, factor, one);
+    any = any ? arith::OrIOp::create(b, loc, any, differs).getResult() : differs;
+  }
+  return AnyOp::create(b, loc, b.getI1Type(), any);
 }
 
 static Value scaleRow(OpBuilder &b, Location loc, Value row, Value factor) {
@@ -227,17 +229,41 @@ void Distributor::commitRescaled(CommitOp commit, RescaleOp rescale,
   commitWritten(commit, b);
 }
 
+/// The least number of elements of a thread from which on a branch around their
+/// products is worth its vote. Measured on an H100 in FlashAttention-4's loop:
+/// 1.3% to 1.6% less time with 64 elements, 1.5% with 128, 0.4% to 0.8% more
+/// with 32.
+static constexpr int64_t kBranchElements = 48;
+
 LogicalResult Distributor::lowerRescale(RescaleOp op, OpBuilder &b) {
-  // Skipping the product saves memory traffic. In registers the product is as
-  // quick as the branch around it.
+  // Skipping the product saves memory traffic. In registers the product of a
+  // few elements is as quick as the branch around it.
   if (reads.isInPlace(op))
     return success();
-  SmallVector<Value> scaled;
-  for (auto [row, factor] :
-       llvm::zip_equal(values.getParts(op.getValue()),
-                       values.getParts(op.getFactor(), LaneLayout::Rows)))
-    scaled.push_back(scaleRow(b, op.getLoc(), row, factor));
-  values.setParts(op.getResult(), scaled);
+  Location loc = op.getLoc();
+  auto scale = [&](OpBuilder &b) {
+    SmallVector<Value> scaled;
+    for (auto [row, factor] :
+         llvm::zip_equal(values.getParts(op.getValue()),
+                         values.getParts(op.getFactor(), LaneLayout::Rows)))
+      scaled.push_back(scaleRow(b, loc, row, factor));
+    return scaled;
+  };
+  VectorType type = op.getResult().getType();
+  if (!role.startsMmas() ||
+      role.getLayout()->getNumElements(type.getDimSize(1)) < kBranchElements) {
+    values.setParts(op.getResult(), scale(b));
+    return success();
+  }
+  ArrayRef<Value> old = values.getParts(op.getValue());
+  auto branch =
+      scf::IfOp::create(b, loc, ValueRange(old).getTypes(), rowsToScale(op, b),
+                        /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder then = branch.getThenBodyBuilder(),
+            other = branch.getElseBodyBuilder();
+  scf::YieldOp::create(then, loc, scale(then));
+  scf::YieldOp::create(other, loc, old);
+  values.setParts(op.getResult(), branch.getResults());
   return success();
 }
 
@@ -369,6 +395,7 @@ static bool hasTiles(Operation &op) {
 
 LogicalResult Distributor::lower(Operation &op, OpBuilder &b) {
   reads.readUsed(op, b);
+  values.combineSums(op, b);
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](WaitOp op) { return lowerWait(op, b); })
       .Case([&](CommitOp op) { return lowerCommit(op, b); })

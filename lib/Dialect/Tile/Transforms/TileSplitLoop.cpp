@@ -25,11 +25,13 @@ using namespace mlir;
 using namespace fa4::tile;
 
 namespace {
-/// A comparison of the induction variable with `bound`. It has the value
-/// `holdsBelow` in all iterations below the bound (or up to it, with
-/// `inclusive`), and the opposite value from there on.
+/// A comparison of the induction variable, plus `ahead`, with `bound`. It has
+/// the value `holdsBelow` in all iterations below the bound (or up to it, with
+/// `inclusive`), and the opposite value from there on. A loop that is pipelined
+/// asks for the iteration after the one of its induction variable, for example.
 struct Threshold {
   Value bound;
+  int64_t ahead;
   bool inclusive;
   bool holdsBelow;
 };
@@ -42,6 +44,17 @@ struct Phases {
 };
 } // namespace
 
+/// Returns by how much a value exceeds the induction variable, if it is the
+/// sum of this and a constant.
+static std::optional<int64_t> getDistance(Value value, scf::ForOp loop) {
+  if (value == loop.getInductionVar())
+    return 0;
+  auto sum = value.getDefiningOp<arith::AddIOp>();
+  if (!sum || sum.getLhs() != loop.getInductionVar())
+    return std::nullopt;
+  return getConstantIntValue(sum.getRhs());
+}
+
 static std::optional<Threshold> matchThreshold(Value condition,
                                                scf::ForOp loop) {
   auto compare = condition.getDefiningOp<arith::CmpIOp>();
@@ -49,7 +62,7 @@ static std::optional<Threshold> matchThreshold(Value condition,
     return std::nullopt;
   Value lhs = compare.getLhs(), rhs = compare.getRhs();
   arith::CmpIPredicate predicate = compare.getPredicate();
-  if (rhs == loop.getInductionVar()) {
+  if (getDistance(rhs, loop)) {
     std::swap(lhs, rhs);
     switch (predicate) {
     case arith::CmpIPredicate::slt:
@@ -68,17 +81,18 @@ static std::optional<Threshold> matchThreshold(Value condition,
       return std::nullopt;
     }
   }
-  if (lhs != loop.getInductionVar() || !loop.isDefinedOutsideOfLoop(rhs))
+  std::optional<int64_t> ahead = getDistance(lhs, loop);
+  if (!ahead || !loop.isDefinedOutsideOfLoop(rhs))
     return std::nullopt;
   switch (predicate) {
   case arith::CmpIPredicate::slt:
-    return Threshold{rhs, false, true};
+    return Threshold{rhs, *ahead, false, true};
   case arith::CmpIPredicate::sle:
-    return Threshold{rhs, true, true};
+    return Threshold{rhs, *ahead, true, true};
   case arith::CmpIPredicate::sgt:
-    return Threshold{rhs, true, false};
+    return Threshold{rhs, *ahead, true, false};
   case arith::CmpIPredicate::sge:
-    return Threshold{rhs, false, false};
+    return Threshold{rhs, *ahead, false, false};
   default:
     return std::nullopt;
   }
@@ -110,9 +124,9 @@ static Value firstBeyond(OpBuilder &builder, scf::ForOp loop, Threshold at,
                          Value begin) {
   Location loc = loop.getLoc();
   Value bound = at.bound, step = loop.getStep();
-  if (at.inclusive) {
-    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-    bound = arith::AddIOp::create(builder, loc, bound, one);
+  if (int64_t distance = int64_t(at.inclusive) - at.ahead; distance != 0) {
+    Value constant = arith::ConstantIndexOp::create(builder, loc, distance);
+    bound = arith::AddIOp::create(builder, loc, bound, constant);
   }
   bound = arith::MaxSIOp::create(builder, loc, bound, begin);
   if (!isConstantIntValue(step, 1)) {

@@ -173,13 +173,14 @@ void fa4::tile::splitArrivals(KernelOp kernel) {
 //===----------------------------------------------------------------------===//
 
 /// Returns true if the waited value is only ever the B operand of MMAs of the
-/// wait's block, with its columns as their K dimension.
+/// wait's block, with its columns as their K dimension. MMAs of lanes are not
+/// divided: each part would be awaited.
 static bool isTransposedB(WaitOp wait) {
   return wait.getValue() &&
          llvm::all_of(wait.getValue().getUses(), [&](OpOperand &use) {
            auto mma = dyn_cast<MmaOp>(use.getOwner());
-           return mma && &use == &mma.getBMutable() && mma.getTransposeB() &&
-                  !mma.getTransposeA() && mma->getBlock() == wait->getBlock();
+           return mma && !mma.isPending() && &use == &mma.getBMutable() &&
+                  mma.getTransposeB() && !mma.getTransposeA() && mma->getBlock() == wait->getBlock();
          });
 }
 
