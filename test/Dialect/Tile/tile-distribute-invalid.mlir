@@ -249,3 +249,68 @@ tile.kernel @odd_folded() attributes {chip = "sm_100a", cluster = #tile.cluster<
     %v = tile.wait %c : <vector<64x65xf32>> -> vector<64x65xf32>
   }
 }
+
+// -----
+
+// The threads of a matrix role hold fragments. What they read from shared memory themselves would be rows.
+tile.kernel @read_by_fragments() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+  %x = tile.channel "x" smem stages(1) : <vector<64x64xf32>>
+  %y = tile.channel "y" smem stages(1) : <vector<64x64xf32>>
+  tile.role @r kind(matrix) {
+    // expected-error @below {{gives a tile that the threads of a 'matrix' role would read from memory: they compute with the results of their own MMAs only}}
+    %a = tile.wait %x : <vector<64x64xf32>> -> vector<64x64xf32>
+    %b = arith.negf %a : vector<64x64xf32>
+    tile.release %x : <vector<64x64xf32>>
+    tile.acquire %y : <vector<64x64xf32>>
+    tile.commit %y, %b : <vector<64x64xf32>>, vector<64x64xf32>
+  }
+}
+
+// -----
+
+tile.kernel @b_in_registers() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+  %x = tile.channel "x" smem stages(1) : <vector<64x64xbf16>>
+  tile.role @r kind(matrix) {
+    %a = tile.wait %x : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    %s = tile.mma %a, transpose %a : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    %t = tile.await %s : !tile.pending<vector<64x64xf32>>
+    %n = arith.truncf %t : vector<64x64xf32> to vector<64x64xbf16>
+    // expected-error @below {{has a B in registers; an MMA reads it from shared memory}}
+    %u = tile.mma %a, %n : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    %v = tile.await %u : !tile.pending<vector<64x64xf32>>
+    tile.release %x : <vector<64x64xbf16>>
+  }
+}
+
+// -----
+
+// A thread has two columns of every eight: four of a piece of eight would be other columns in each thread.
+tile.kernel @part_of_columns() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+  %x = tile.channel "x" smem stages(1) : <vector<64x64xbf16>>
+  %y = tile.channel "y" smem stages(1) : <vector<64x4xf32>>
+  tile.role @r kind(matrix) {
+    %a = tile.wait %x : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    %s = tile.mma %a, transpose %a : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    %t = tile.await %s : !tile.pending<vector<64x64xf32>>
+    // expected-error @below {{takes some of the columns, of which each thread of a row would need an equal part; a piece has 8 columns at least}}
+    %n = vector.extract_strided_slice %t {offsets = [0, 4], sizes = [64, 4], strides = [1, 1]} : vector<64x64xf32> to vector<64x4xf32>
+    tile.release %x : <vector<64x64xbf16>>
+    tile.acquire %y : <vector<64x4xf32>>
+    tile.commit %y, %n : <vector<64x4xf32>>, vector<64x4xf32>
+  }
+}
+
+// -----
+
+// Columns of a thread depend on its number.
+tile.kernel @columns_of_a_constant() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+  %x = tile.channel "x" smem stages(1) : <vector<64x64xbf16>>
+  %y = tile.channel "y" smem stages(1) : <vector<64x8xf32>>
+  tile.role @r kind(matrix) {
+    // expected-error @below {{differs from column to column, but all threads of a role run the same code}}
+    %c = arith.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : vector<8xf32>
+    %b = vector.broadcast %c : vector<8xf32> to vector<64x8xf32>
+    tile.acquire %y : <vector<64x8xf32>>
+    tile.commit %y, %b : <vector<64x8xf32>>, vector<64x8xf32>
+  }
+}

@@ -242,3 +242,36 @@ tile.kernel @effects(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "
   }
   tile.store %x, %o[%at, %c0] : vector<256x64xf32>, memref<?x64xf32>
 }
+
+// -----
+
+// A tile has as many columns as rows, and one vector.step counts both: only the rows are cut. If the one number tied rows
+// and columns together, the columns would be cut, too, and the program refused.
+// CHECK-LABEL: tile.kernel @square(
+// CHECK: %[[S0:.*]] = tile.mma {{.*}} -> vector<64x128xf32>
+// CHECK: %[[S1:.*]] = tile.mma {{.*}} -> vector<64x128xf32>
+// CHECK: vector.step : vector<64xindex>
+// CHECK: %[[C64:.*]] = arith.constant dense<64> : vector<64xindex>
+// CHECK: arith.addi %{{.*}}, %[[C64]] : vector<64xindex>
+// CHECK: vector.step : vector<128xindex>
+// CHECK: arith.select %{{.*}}, %[[S0]], %{{.*}} : vector<64x128xi1>
+// CHECK: arith.select %{{.*}}, %[[S1]], %{{.*}} : vector<64x128xi1>
+tile.kernel @square(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"]},
+                    %o: memref<?x128xf32> {tile.name = "o", tile.dims = ["M", "128"]})
+    attributes {chip = "sm_90a", grid = [#tile.extent<"M" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %at = arith.muli %i, %c128 : index
+  %low = arith.constant dense<0.0> : vector<128x128xf32>
+  %tq = tile.load %q[%at, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %tk = tile.load %q[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %s = tile.mma %tq, transpose %tk : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+  %number = vector.step : vector<128xindex>
+  %rows = vector.shape_cast %number : vector<128xindex> to vector<128x1xindex>
+  %row = vector.broadcast %rows : vector<128x1xindex> to vector<128x128xindex>
+  %column = vector.broadcast %number : vector<128xindex> to vector<128x128xindex>
+  %visible = arith.cmpi sle, %column, %row : vector<128x128xindex>
+  %masked = arith.select %visible, %s, %low : vector<128x128xi1>, vector<128x128xf32>
+  tile.store %masked, %o[%at, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}
