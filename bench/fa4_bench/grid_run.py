@@ -265,6 +265,8 @@ def main(argv=None):
     cases_of = grid_of(options)
     choose = cases_of.quick_cases if options.quick else cases_of.full_cases
     values = cases_of.PARAMETERS | (cases_of.PAIRED if options.pairs else {}) | (cases_of.WIDE if options.wide else {})
+    if options.chip == "sm_90a" and not options.gradient:
+        values |= grid.HOPPER
     try:
         everything = choose(values, options.pairs)
     except ToolNotFoundError as error:

@@ -34,6 +34,8 @@ __all__ = ["ROOT", "CompileError", "SimulationError", "ToolNotFoundError", "find
 DTYPES = {"bf16": np.dtype(ml_dtypes.bfloat16), "f16": np.dtype(np.float16)}
 # Of work tiles, as fa4-compile's --schedule names them; `auto` picks one of them.
 SCHEDULES = ("grid", "static", "lpt", "clc")
+# Of a chip whose CTAs cannot ask for the work of other ones.
+HOPPER_SCHEDULES = SCHEDULES[:-1]
 MASKS = {
     "full": None,
     "causal": Mask.causal("bottom_right"),

@@ -41,6 +41,7 @@ SCHEDULES = gpu.SCHEDULES
 SM_COUNT, PAIRED_SM_COUNT = 3, 5
 # Kernels of pairs of CTAs have all values of the parameters.
 PAIRED = {}
+HOPPER = {"schedule": gpu.HOPPER_SCHEDULES}
 LSE_TOLERANCE = 1e-3
 # Work of one second with all checks: query x key pairs of one head at head dim
 # 128. Seen on two cores that had other work, too.
