@@ -6,9 +6,12 @@ made up, the order of measurements, and what is made of clocks."""
 
 import json
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+from fa4.errors import LaunchError
 
 torch = pytest.importorskip("torch")
 
@@ -115,6 +118,31 @@ def test_other_bits_fail(monkeypatch):
 
     _, wrong = run_check(monkeypatch, Made(Form("fwd", 32, "full"), spoil), repeats=2)
     assert [sentence.partition(": ")[2] for sentence in wrong] == ["1 results of later launches have other bits"] * len(CASES)
+
+
+def test_refused_and_lost_launches(monkeypatch, capsys):
+    """A launch that is refused is a wrong case, and the others are checked. A kernel that leaves the GPU in an error ends the check, and those
+    behind it are not called right."""
+    made = Made(Form("fwd", 32, "full"))
+    prepare = made.prepare
+
+    def refuse(tensors):
+        if tensors["q"].shape[1] == 41:
+            raise LaunchError("no such stride")
+        return prepare(tensors)
+
+    made.prepare = refuse
+    worst, wrong = run_check(monkeypatch, made)
+    assert wrong == ["2 x 41 x 20, 3 heads on 1: no such stride"] and 0 < worst < 1
+
+    def lose(tensors):
+        raise RuntimeError("CUDA error: an illegal memory access")
+
+    made.prepare = lose
+    places = [ours.Place("default", made.form, Path("out") / name) for name in "abc"]
+    monkeypatch.setattr(check, "load_all", lambda places: [(place, made) for place in places])
+    assert check.check_all(places, CASES, 1, 0) == 3
+    assert "default/a: FAILED: CUDA error: an illegal memory access" in capsys.readouterr().out
 
 
 def test_shapes():

@@ -53,6 +53,8 @@ def simulate(chosen, options):
     found = model.cycles_of(chosen, Path(options.ours), options.jobs)
     table = {"commit": revision.commit(), "date": datetime.date.today().isoformat(), **found}
     write_table(options.simulate, table)
+    for name, why in found["absent"].items():
+        print(f"hopper: {name}: {why}", file=sys.stderr)
     return int(not found["cycles"])
 
 
@@ -87,12 +89,14 @@ def measure(chosen, path, options):
     stage = measuring.Stage(card)
     places = ours.places(options.ours) if Path(options.ours).is_dir() else []
     for row in chosen:
+        # First, so that the last line names a row that never ends.
+        print(f"{row.name}: ", end="", file=sys.stderr, flush=True)
         table["rows"][row.name] = found = measuring.measure_row(row, stage, card, Path(options.records), places, plan)
         table["rows"] = {name: table["rows"][name] for name in rows.ROWS if name in table["rows"]}
         path.parent.mkdir(parents=True, exist_ok=True)
         write_table(path, table)
         said = ", ".join(f"{name} {speed:.0f}" for name, speed in tables.speeds(found, "burst").items())
-        print(f"{row.name}: {said} TFLOP/s in bursts", file=sys.stderr, flush=True)
+        print(f"{said} TFLOP/s in bursts", file=sys.stderr, flush=True)
     return table
 
 

@@ -98,22 +98,27 @@ def wrong_of(case, errors):
     return found
 
 
+def fetched(queued):
+    """{case: {result: (error, allowed)}} of what the GPU has found, in one copy."""
+    values = torch.stack([pair.double() for _, errors in queued for pair in errors.values()]).tolist() if queued else []
+    names = [(case, name) for case, errors in queued for name in errors]
+    found = {}
+    for (case, name), pair in zip(names, values, strict=True):
+        found.setdefault(case, {})[name] = pair
+    return found
+
+
 def check_kernel(place, kernel, cases, seed, repeats):
-    """(worst error / allowed, sentences) of a kernel. What goes wrong on the GPU ends the process's use of it: the error says where."""
-    queued = []
+    """(worst error / allowed, sentences) of a kernel."""
+    queued, wrong = [], []
     for number, case in enumerate(cases):
         try:
             queued.append((case, run_case(place.form, kernel, case, seed + number, repeats)))
         except Fa4Error as error:
-            return float("nan"), [f"{case}: {error}"]
-    names = [(case, name) for case, errors in queued for name in errors]
-    values = torch.stack([pair.double() for _, errors in queued for pair in errors.values()]).tolist()
-    found, worst = {}, 0.0
-    for (case, name), pair in zip(names, values, strict=True):
-        found.setdefault(case, {})[name] = pair
-        if name != "bits":
-            worst = max(worst, pair[0] / pair[1])
-    return worst, [sentence for case, errors in found.items() for sentence in wrong_of(case, errors)]
+            wrong.append(f"{case}: {error}")
+    found = fetched(queued)
+    shares = [error / allowed for errors in found.values() for name, (error, allowed) in errors.items() if name != "bits"]
+    return max(shares, default=0.0), wrong + [sentence for case, errors in found.items() for sentence in wrong_of(case, errors)]
 
 
 def load_all(places, jobs=16):
@@ -132,17 +137,21 @@ def load_all(places, jobs=16):
 
 
 def check_all(places, cases, seed, repeats):
-    """Checks all kernels, and prints a line for each; returns how many are wrong."""
+    """Checks all kernels, and prints a line for each; returns how many are wrong. A kernel that leaves the GPU in an error ends the
+    check: those behind it count as wrong, too."""
     failed, started = 0, time.monotonic()
-    for place, kernel in load_all(places):
-        name = f"{place.variant}/{place.folder.name}"
-        if isinstance(kernel, Exception):
-            worst, wrong = float("nan"), [str(kernel)]
-        else:
-            worst, wrong = check_kernel(place, kernel, cases, seed, repeats)
+    for number, (place, kernel) in enumerate(load_all(places)):
+        # First, so that the last line names a kernel that never ends.
+        print(f"{place.variant}/{place.folder.name}: ", end="", flush=True)
+        try:
+            worst, wrong = (0.0, [str(kernel)]) if isinstance(kernel, Exception) else check_kernel(place, kernel, cases, seed, repeats)
+            torch.cuda.synchronize()
+        except RuntimeError as error:
+            print(f"FAILED: {error}\nThe GPU is in an error: {len(places) - number - 1} more kernels were not checked.")
+            return failed + len(places) - number
         failed += bool(wrong)
-        print(f"{'FAILED' if wrong else 'ok':6} {name}: {len(cases)} cases, {len(wrong)} wrong, worst {worst:.2f} of the allowed error", flush=True)
+        print(f"{'FAILED' if wrong else 'ok'}, {len(cases)} cases, {len(wrong)} wrong, worst {worst:.2f} of the allowed error", flush=True)
         for sentence in wrong[:5]:
-            print(f"         {sentence}", flush=True)
+            print(f"  {sentence}", flush=True)
     print(f"{len(places) - failed} of {len(places)} kernels are right in {len(cases)} cases each, {time.monotonic() - started:.0f} s")
     return failed
