@@ -47,7 +47,7 @@ print(place.variant, place.form.name)
 
 def test_a_folder_is_launched(tmp_path):
     """A folder of kernels, as --compile leaves one, is found, loaded by libfa4_runtime and launched on tensors of a device; the results
-    are those of the op. (The stand-in has a GPU of another generation: the way is the same.)"""
+    are those of the op. The stand-in has a GPU of another generation, which the way to it does not depend on."""
     form = Form("fwd", 64, "causal")
     gpu.compile(specs.spec(form).text, tmp_path / "ours" / "default" / form.name, "sm_100a", options=["--verify-ptx=false"])
     (tmp_path / "program.py").write_text(PROGRAM)
