@@ -124,12 +124,17 @@ class Clocks:
         return {"sm": self._ask("nvmlDeviceGetClockInfo", 1), "memory": self._ask("nvmlDeviceGetClockInfo", 2),
                 "watts": power and round(power / 1000)}  # fmt: skip
 
+    def power_limit(self):
+        """In W."""
+        limit = self._ask("nvmlDeviceGetEnforcedPowerLimit")
+        return limit and round(limit / 1000)
+
 
 class Function:
-    """A kernel with its arguments, and how it is launched."""
+    """A kernel with its arguments, and how it is launched: on the stream `stream`, or None for the default one."""
 
-    def __init__(self, card, function, grid, block, shared=0, cluster=(1, 1, 1), arguments=()):
-        self.card, self.function = card, function
+    def __init__(self, card, function, grid, block, shared=0, cluster=(1, 1, 1), arguments=(), stream=None):
+        self.card, self.function, self.stream = card, function, stream
         self.grid, self.block, self.shared, self.cluster = list(grid), list(block), shared, list(cluster)
         self.held = [ctypes.create_string_buffer(bytes(argument), len(argument)) for argument in arguments]
         self.arguments = (ctypes.c_void_p * max(1, len(self.held)))(*map(ctypes.addressof, self.held))
@@ -138,7 +143,7 @@ class Function:
             card.call("cuFuncSetAttribute", function, _SHARED_BYTES, shared)
 
     def __call__(self, grid=None):
-        config = _LaunchConfig(tuple(grid or self.grid), tuple(self.block), self.shared, None, ctypes.pointer(self.attribute),
+        config = _LaunchConfig(tuple(grid or self.grid), tuple(self.block), self.shared, self.stream, ctypes.pointer(self.attribute),
                                int(max(self.cluster) > 1))  # fmt: skip
         self.card.call("cuLaunchKernelEx", ctypes.byref(config), self.function, self.arguments, None)
 
@@ -158,6 +163,17 @@ def _three(numbers):
 def _packed(kind, value):
     formats = {"i32": "<i", "u32": "<I", "i64": "<q", "u64": "<Q", "f32": "<f"}
     return struct.pack(formats[kind], value)
+
+
+def relocated(parameter, moved):
+    """The bytes of a parameter, given in hexadecimal; `moved` has the real address of each tensor by the upper half of the address that
+    the record has made up."""
+    raw = bytearray.fromhex(parameter)
+    for at in range(0, len(raw) - 7, 4):
+        (value,) = struct.unpack_from("<Q", raw, at)
+        if value >> 44 == 7 and value >> 32 in moved:
+            struct.pack_into("<Q", raw, at, moved[value >> 32] + (value & 0xFFFFFFFF))
+    return bytes(raw)
 
 
 class Replayer:
@@ -245,12 +261,7 @@ class Replayer:
                 number, root = value.split(" / sqrt(")
                 value = float(number) / math.sqrt(float(root.rstrip(")")))
             return _packed(parameter.get("type", "i32"), value)
-        raw = bytearray.fromhex(parameter["bytes"])
-        for at in range(0, len(raw) - 7, 4):
-            (value,) = struct.unpack_from("<Q", raw, at)
-            if value >> 44 == 7 and value >> 32 in moved:
-                struct.pack_into("<Q", raw, at, moved[value >> 32] + (value & 0xFFFFFFFF))
-        return bytes(raw)
+        return relocated(parameter["bytes"], moved)
 
     # -- Contents ----------------------------------------------------------------
 

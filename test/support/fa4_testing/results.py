@@ -21,7 +21,7 @@ from fa4.tools import ROOT
 FOLDER = ROOT / "bench" / "results"
 SUMMARY = ROOT / "docs" / "results.md"
 # What the scripts write themselves: a second one may run after the first.
-WRITTEN = ("bench/results", "docs/results.md", "bench/versus-fa4.json", "bench/timing-model.json")
+WRITTEN = ("bench/results", "docs/results.md", "bench/versus-fa4.json", "bench/timing-model.json", "bench/hopper.json", "bench/hopper-model.json")
 # What a result depends on. A page's age is the number of commits that have changed these since.
 MEASURED = ("lib", "include")
 HEAD = re.compile(
