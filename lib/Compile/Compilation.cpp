@@ -401,6 +401,17 @@ static LogicalResult checkLocalMemory(ModuleOp module,
   return success(ok);
 }
 
+/// Returns true for an advisory that ptxas waits for MMAs where the kernel does
+/// not, which takes most of their speed: C7509 to C7519, and C7602 of later
+/// versions.
+static bool saysThatMmasWait(StringRef advisory) {
+  if (!advisory.consume_front("(C"))
+    return false;
+  unsigned number;
+  return !advisory.consumeInteger(10, number) &&
+         ((7509 <= number && number <= 7519) || number == 7602);
+}
+
 static LogicalResult runPtxas(ModuleOp module, const CompileOptions &options,
                               StringRef ptx, CompileReport &report,
                               OutputFiles &files) {
@@ -413,8 +424,15 @@ static LogicalResult runPtxas(ModuleOp module, const CompileOptions &options,
     report.notChecked = options.ptxas + " is too old";
     return success();
   }
-  for (const std::string &advisory : result->report.advisories)
-    module.emitWarning("ptxas: ") << advisory;
+  bool mmasWait = false;
+  for (StringRef advisory : result->report.advisories) {
+    bool isError = saysThatMmasWait(advisory) && !options.allowSpills;
+    (isError ? module.emitError("ptxas: ") : module.emitWarning("ptxas: "))
+        << advisory;
+    mmasWait |= isError;
+  }
+  if (mmasWait)
+    return failure();
   report.ptxas = std::move(result->report);
   if (failed(checkLocalMemory(module, options, report)))
     return failure();

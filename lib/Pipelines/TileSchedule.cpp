@@ -46,6 +46,7 @@ void fa4::addTileSchedule(OpPassManager &kernels, const TilePlanOptions &plan,
   kernels.addPass(createTileSplitValues());
   kernels.addPass(createTilePipeline());
   kernels.addPass(createTileOrder());
+  kernels.addPass(createTilePingPong());
   kernels.addPass(createTileStages(stages));
   if (verify)
     kernels.addPass(createTileVerifyProtocol());

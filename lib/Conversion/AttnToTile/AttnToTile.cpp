@@ -32,12 +32,16 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
   Conversion conversion(op, target, symbols);
   const DimNames &names = conversion.names;
   SmallVector<Value> destinations = getDestinations(conversion);
-  int64_t queries =
-      cast<ShapedType>(op.getQ().getType()).getDimSize(names.order.seq);
+  auto lengthOf = [&](Value tensor) -> std::optional<int64_t> {
+    int64_t size =
+        cast<ShapedType>(tensor.getType()).getDimSize(names.order.seq);
+    return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
+  };
+  bool isPlain =
+      !op.getMask() && op.getMaskMod().empty() && op.getScoreMod().empty();
   AttentionTiles tiles = chooseAttentionTiles(
       target, getHeadDims(op),
-      ShapedType::isDynamic(queries) ? std::nullopt : std::optional(queries),
-      keys);
+      {lengthOf(op.getQ()), lengthOf(op.getK()), keys, isPlain});
   KernelLaunch launch(conversion);
   launch.addMatrices();
   launch.addCapturedVectors();

@@ -128,7 +128,7 @@ static std::string findExceeded(AttentionOpInterface op,
                                 int64_t keys) {
   return isa<SdpaBackwardOp>(op.getOperation())
              ? chooseBackwardTiles(target, dims).exceeded
-             : chooseAttentionTiles(target, dims, std::nullopt, keys).exceeded;
+             : chooseAttentionTiles(target, dims, {{}, {}, keys}).exceeded;
 }
 
 static Reason checkHeadDims(AttentionOpInterface op,

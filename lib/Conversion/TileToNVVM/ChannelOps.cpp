@@ -86,6 +86,13 @@ void ChannelLowering::writeScalar(const Buffer &buffer, Value stage,
 LogicalResult ChannelLowering::lower(WaitOp op) {
   auto channel = op.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(channel);
+  // Turns (PTX ISA, bar.sync and bar.arrive with a number of threads).
+  if (channel.isTurn()) {
+    NVVM::BarrierOp::create(b, TypeRange(), constant(buffer.full.first),
+                            constant(buffer.full.arrivals),
+                            NVVM::BarrierReductionAttr(), Value());
+    return success();
+  }
   if (isResponse(channel.getValueType()) &&
       !llvm::all_of(op->getUsers(), llvm::IsaPred<ResponseOp>))
     return op.emitOpError("must be used by tile.response only, because nothing "
@@ -173,6 +180,11 @@ LogicalResult ChannelLowering::commitIssued(CommitOp op, const Buffer &buffer,
 LogicalResult ChannelLowering::lower(CommitOp op) {
   auto channel = op.getChannel().getDefiningOp<ChannelOp>();
   const Buffer &buffer = layout.buffer(channel);
+  if (channel.isTurn()) {
+    NVVM::BarrierArriveOp::create(b, constant(buffer.full.first),
+                                  constant(buffer.full.arrivals));
+    return success();
+  }
   if (!channel.carriesScalars() && !fitsRole(op.getValue()))
     return role.runsOnOneThread()
                ? op.emitOpError("must have the tile as its operand, because "

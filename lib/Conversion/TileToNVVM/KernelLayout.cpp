@@ -81,6 +81,11 @@ LogicalResult KernelLayout::placeChannels(KernelOp kernel) {
     buffer.full = place.getFull();
     buffer.empty = place.getEmpty();
     buffer.landed = place.getLanded();
+    // A turn is a named barrier, and has no place in memory.
+    if (channel.isTurn()) {
+      buffers.insert({channel, buffer});
+      continue;
+    }
     int64_t initial = channel.getInitial().value_or(0);
     if (initial != 0 && initial != buffer.stages)
       return channel.emitOpError("starts with ")

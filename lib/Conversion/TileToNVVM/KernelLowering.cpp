@@ -78,13 +78,16 @@ void KernelLowering::initBarriers() {
                              /*predicate=*/Value(), b.getUnitAttr(),
                              /*uniform=*/nullptr,
                              /*in_param_space=*/b.getUnitAttr());
-  for (const auto &[channel, buffer] : layout.buffers)
+  for (const auto &[channel, buffer] : layout.buffers) {
+    if (buffer.getChannel().isTurn())
+      continue;
     for (const std::optional<Barriers> &barriers :
          {std::optional(buffer.full), buffer.empty, buffer.landed})
       for (int64_t stage = 0; barriers && stage < buffer.stages; ++stage)
         NVVM::MBarrierInitOp::create(
             b, shared(layout.barriers + 8 * (barriers->first + stage)),
             constant(barriers->arrivals), Value());
+  }
   // The fence makes the initialised barriers visible to asynchronous copies
   // (PTX ISA, fence.mbarrier_init).
   NVVM::FenceMbarrierInitOp::create(b);

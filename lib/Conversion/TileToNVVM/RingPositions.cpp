@@ -81,6 +81,8 @@ Value RingPositions::parity(ImplicitLocOpBuilder &b,
 std::optional<RingPositions::Key> RingPositions::keyOf(Operation *op) const {
   auto key = [&](Value channel, RingUse use) -> std::optional<Key> {
     auto defining = channel.getDefiningOp<ChannelOp>();
+    if (defining.isTurn())
+      return std::nullopt;
     bool guarded = use == RingUse::Acquire || use == RingUse::Release;
     if (guarded && !layout->buffer(defining).empty)
       return std::nullopt;

@@ -326,11 +326,14 @@ static bool decodeTypes(DecodeContext &c, WgmmaForm &form) {
   return true;
 }
 
-/// Returns true if a vector of the instruction consists of different registers.
-static bool hasOwnRegisters(DecodeContext &c, unsigned operand) {
+/// Returns true if a vector of the instruction consists of registers, and if
+/// `distinct`, of different ones. Registers of a source may be equal: ptxas
+/// takes them, and copies what the instruction needs side by side.
+static bool hasRegisters(DecodeContext &c, unsigned operand, bool distinct) {
   llvm::SmallDenseSet<const ptx::Register *> seen;
   for (const ptx::Operand &element : c.source().operands[operand].elements)
-    if (!element.isRegister() || !seen.insert(element.reg).second)
+    if (!element.isRegister() ||
+        (!seen.insert(element.reg).second && distinct))
       return false;
   return true;
 }
@@ -341,15 +344,16 @@ static bool decodeMatrices(DecodeContext &c, WgmmaForm &form) {
   unsigned wanted = form.shape.n / (form.shape.f16Accumulator ? 4 : 2);
   if (!form.registersD)
     return false;
-  if (!c.isVector(0) || form.registersD != wanted || !hasOwnRegisters(c, 0))
+  if (!c.isVector(0) || form.registersD != wanted ||
+      !hasRegisters(c, 0, /*distinct=*/true))
     return c.error(formatv("D of this form is a vector of {0} different "
                            "registers",
                            wanted));
   if (c.isVector(1)) {
     form.registersA = c.addVector(1, 4);
-    if (form.registersA != 4 || !hasOwnRegisters(c, 1))
+    if (form.registersA != 4 || !hasRegisters(c, 1, /*distinct=*/false))
       return form.registersA &&
-             c.error("A in registers is a vector of 4 different registers");
+             c.error("A in registers is a vector of 4 registers");
   } else if (!c.addOperand(1, 8)) {
     return false;
   }

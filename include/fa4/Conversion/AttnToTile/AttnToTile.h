@@ -37,18 +37,32 @@ struct HeadDims {
 };
 HeadDims getHeadDims(attn::AttentionOpInterface op);
 
+/// What a choice of tiles depends on beside the target and the head dims.
+struct TileRequest {
+  /// The numbers of query rows and of keys, where they are known.
+  std::optional<int64_t> queries = std::nullopt, allKeys = std::nullopt;
+  /// The number of keys of a block; 0 for one that is chosen.
+  int64_t keys = 0;
+  /// True if there is neither a mask, at whose edge blocks are computed in vain,
+  /// nor a score_mod, which takes registers of its own.
+  bool isPlain = false;
+};
+
 /// Returns the tiles for rows of `dims` elements. There are up to two tiles of
 /// the MMA's rows: as many as fit in tensor memory, each with an f32
 /// accumulator of scores and one of the output, and in shared memory beside a
 /// block of keys and of values, and as lanes can hold a row of scores of. One
-/// tile has two accumulators of scores. There are fewer if `queries`, the
-/// number of query rows where it is known, needs fewer, and no rows if not even
-/// one tile fits. `keys` is the number of keys of a block; 0 for the largest
-/// power of two for which two tiles fit, but no fewer than 128.
+/// tile has two accumulators of scores. There are fewer if fewer hold the query
+/// rows, and no rows if not even one tile fits. Without a number of keys in the
+/// request, it is the largest power of two for which two tiles fit, but no
+/// fewer than 128.
+///
+/// Where lanes hold the accumulators there are up to three tiles, one for each
+/// role of lanes, in as many registers as a thread has then, and blocks of at
+/// most 128 keys, or of 160 in a long sequence without a mask.
 AttentionTiles chooseAttentionTiles(const TargetDescription &target,
                                     HeadDims dims,
-                                    std::optional<int64_t> queries,
-                                    int64_t keys = 0);
+                                    const TileRequest &request);
 
 /// The sizes of the tiles of the gradient's kernels: a CTA of the main kernel
 /// works on a block of `keys` keys and on `queries` queries at a time; a CTA of

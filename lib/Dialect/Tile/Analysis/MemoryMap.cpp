@@ -168,7 +168,7 @@ int64_t fa4::tile::getAsyncBytes(ChannelOp channel) {
 int64_t fa4::tile::getBarrierCount(KernelOp kernel) {
   int64_t count = 0;
   for (auto channel : kernel.getBody().getOps<ChannelOp>())
-    if (PlaceAttr place = channel.getPlaceAttr())
+    if (PlaceAttr place = channel.getPlaceAttr(); place && !channel.isTurn())
       for (const std::optional<Barriers> &barriers :
            {std::optional(place.getFull()), place.getEmpty(),
             place.getLanded()})

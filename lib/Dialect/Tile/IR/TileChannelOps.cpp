@@ -92,6 +92,18 @@ void ChannelOp::build(OpBuilder &builder, OperationState &state, Type value,
         /*split=*/nullptr, /*exchange=*/false, /*place=*/nullptr);
 }
 
+/// Checks a channel of turns, which is one named barrier.
+static LogicalResult verifyTurns(ChannelOp channel) {
+  if (channel.getSpace() != MemorySpace::barrier)
+    return channel.emitOpError("carries no values, so it must be in a named "
+                               "barrier (barrier)");
+  if (channel.getStages() != 1 || channel.getInitial() ||
+      channel.getInPlaceOf() || channel.getAt() || !channel.getAfter().empty())
+    return channel.emitOpError("is a turn, which has one stage, and none of "
+                               "'initial', 'in_place_of', 'at', 'after'");
+  return success();
+}
+
 /// Checks a channel of scalars: it shares no memory with others, and has no
 /// value that nobody has written, because loops and branches may depend on it.
 static LogicalResult verifyScalars(ChannelOp channel) {
@@ -166,6 +178,11 @@ LogicalResult ChannelOp::verify() {
   if (failed(verifyRange(*this, "stages", getStages())) ||
       failed(verifyAfter(*this)) || failed(verifyExchange(*this)))
     return failure();
+  if (isTurn())
+    return verifyTurns(*this);
+  if (getSpace() == MemorySpace::barrier)
+    return emitOpError("is in a named barrier, which holds no values of type ")
+           << getValueType();
   if (carriesScalars())
     return verifyScalars(*this);
   if (!getInPlaceOf()) {
@@ -387,6 +404,9 @@ LogicalResult RoleOp::verifyRegions() {
 }
 
 LogicalResult CommitOp::verify() {
+  if (getChannel().getType().isTurn())
+    return getValue() ? emitOpError("commits a value to a channel of turns")
+                      : success();
   if (!getValue() && !getChannel().getType().getTileType())
     return emitOpError("must have the scalar that it commits as an operand");
   if (getValue() &&
@@ -420,6 +440,9 @@ LogicalResult CommitOp::verify() {
 }
 
 LogicalResult WaitOp::verify() {
+  if (getChannel().getType().isTurn())
+    return getValue() ? emitOpError("waits for a value of a channel of turns")
+                      : success();
   if (!getValue() && !getChannel().getType().getTileType())
     return emitOpError("must have the scalar that it waits for as its result");
   if (getValue() &&

@@ -155,7 +155,7 @@ LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult ChannelType::verify(function_ref<InFlightDiagnostic()> emitError,
                                   Type value) {
-  if (isWord(value) || isResponse(value))
+  if (isWord(value) || isResponse(value) || isa<NoneType>(value))
     return success();
   auto type = dyn_cast<VectorType>(value);
   if (!type)

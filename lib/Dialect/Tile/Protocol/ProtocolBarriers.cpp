@@ -254,6 +254,13 @@ Finding CountCheck::checkFull(unsigned number) {
     return checkLanded(number);
   if (channel.producer == -1)
     return {};
+  if (op.isTurn()) {
+    // The role that waits arrives as well.
+    SmallVector<unsigned, 2> roles = {unsigned(channel.producer)};
+    llvm::append_range(roles, channel.consumers);
+    return compare(number, "full", op.getPlaceAttr().getFull(), commits(roles),
+                   {0, "nothing writes it"});
+  }
   SmallVector<unsigned, 2> producers = {unsigned(channel.producer)};
   auto waitsForBoth = [&](unsigned role) {
     return peer.rank != channel.rank && peer.hasConsumer(role);

@@ -71,7 +71,7 @@ LogicalResult ChannelSteps::addCommit(CommitOp op, Steps &steps) {
              << context.role.name
              << " commits a value that no asynchronous operation of the role "
                 "makes";
-  } else if (value) {
+  } else if (value || op.getChannel().getType().isTurn()) {
     lanes.addReads(*op, steps);
     Step write(StepKind::Access, op);
     write.writes = channel;

@@ -132,8 +132,9 @@ LogicalResult ProtocolChannels::add() {
     channel.initial = op.getInitial().value_or(0);
     channel.undefined = countUndefined(op, uses);
     channel.inTensorMemory = op.getSpace() == MemorySpace::tmem;
-    channel.size =
-        channel.inTensorMemory ? getTmemColumns(op) : getSmemBytes(op);
+    channel.size = op.isTurn()              ? 1
+                   : channel.inTensorMemory ? getTmemColumns(op)
+                                            : getSmemBytes(op);
     FailureOr<ChannelRanks> ranks = findChannelRanks(uses);
     if (failed(ranks) || failed(checkSides(uses, channel)))
       return failure();
@@ -181,6 +182,11 @@ void ProtocolChannels::addExchanges() {
   }
 }
 
+/// Turns are in no memory. In the model a turn is a byte behind all memory, which
+/// its commit writes and its wait reads: that the next commit comes behind the
+/// wait is then what is proven of any other stage.
+static constexpr int64_t kFirstTurn = int64_t(1) << 40;
+
 LogicalResult ProtocolChannels::place() {
   ProtocolChannel *placed = nullptr, *unplaced = nullptr;
   for (ProtocolChannel &channel : model.channels)
@@ -190,8 +196,12 @@ LogicalResult ProtocolChannels::place() {
            << unplaced->label << "\" has no place, but \"" << placed->label
            << "\" has one";
   if (!unplaced) {
-    for (ProtocolChannel &channel : model.channels)
-      channel.offset = channel.op.getPlaceAttr().getOffset();
+    for (ProtocolChannel &channel : model.channels) {
+      PlaceAttr place = channel.op.getPlaceAttr();
+      channel.offset = channel.op.isTurn()
+                           ? kFirstTurn + place.getFull().first
+                           : place.getOffset();
+    }
     return success();
   }
   // Buffers are laid side by side. If one buffer may take over the memory of

@@ -31,7 +31,7 @@ Finding checkOffsets(const ProtocolModel &model,
                      const TargetDescription &target) {
   for (const ProtocolChannel &channel : model.channels) {
     ChannelOp op = channel.op;
-    if (!op.getPlaceAttr())
+    if (!op.getPlaceAttr() || op.isTurn())
       continue;
     bool isTensor = channel.inTensorMemory;
     KernelOp kernel = model.kernel;
@@ -97,7 +97,8 @@ Finding checkBarriers(const ProtocolModel &model, ArrayRef<bool> isAcquired) {
     // All parts of an exchanged stage share barriers, except the received part,
     // which has its own.
     PlaceAttr place = op.getPlaceAttr();
-    if (!place || channel.rank != 0 || channel.part == StagePart::Kept)
+    if (!place || channel.rank != 0 || channel.part == StagePart::Kept ||
+        op.isTurn())
       continue;
     if (isAcquired[i] && !place.getEmpty())
       return reject(op, formatv("channel \"{0}\" is acquired, but has no "
@@ -125,6 +126,31 @@ Finding checkBarriers(const ProtocolModel &model, ArrayRef<bool> isAcquired) {
                               ranges[b].channel->label,
                               std::max(ranges[a].begin, ranges[b].begin),
                               ranges[a].channel->label));
+  return {};
+}
+
+/// Checks that each turn has a named barrier of its own, other than that of all
+/// threads.
+Finding checkTurns(const ProtocolModel &model,
+                   const TargetDescription &target) {
+  SmallVector<const ProtocolChannel *> ofBarrier(target.namedBarriers, nullptr);
+  for (const ProtocolChannel &channel : model.channels) {
+    ChannelOp op = channel.op;
+    if (!op.isTurn() || !op.getPlaceAttr() || channel.rank != 0)
+      continue;
+    int64_t number = op.getPlaceAttr().getFull().first;
+    if (number < 1 || number >= int64_t(target.namedBarriers))
+      return reject(op, formatv("turn \"{0}\" has named barrier {1}, not one "
+                                "from 1 to {2}",
+                                channel.label, number,
+                                target.namedBarriers - 1));
+    if (ofBarrier[number])
+      return reject(op, formatv("turn \"{0}\" has named barrier {1}, which is "
+                                "that of turn \"{2}\"",
+                                channel.label, number,
+                                ofBarrier[number]->label));
+    ofBarrier[number] = &channel;
+  }
   return {};
 }
 
@@ -184,6 +210,8 @@ fa4::tile::verifyPlacement(const ProtocolModel &model) {
   if (auto finding = checkCapacity(model, target))
     return finding;
   if (auto finding = checkBarriers(model, isAcquired))
+    return finding;
+  if (auto finding = checkTurns(model, target))
     return finding;
   if (auto finding = checkWarps(model, target))
     return finding;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ColumnPairs.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -72,7 +73,10 @@ static bool isSupported(Operation *op) {
 LogicalResult fa4::tile::verifyRows(RoleOp role) {
   return fa4::checkEach(role, [](Operation *op) -> LogicalResult {
     // These take and give whole tiles.
-    if (isa<WaitOp, MmaOp, AwaitOp>(op))
+    auto wait = dyn_cast<WaitOp>(op);
+    if (isa<MmaOp, AwaitOp>(op) ||
+        (wait && wait.getValue() &&
+         getHome(wait.getValue()) == ValueHome::Place))
       return success();
     bool hasRow = false;
     auto check = [&](Type type) {

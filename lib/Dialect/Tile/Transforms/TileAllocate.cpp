@@ -96,7 +96,10 @@ findBarriers(KernelOp kernel, const ChannelUses &uses, int64_t &next) {
 
 static FailureOr<KernelBarriers> findBarriers(KernelOp kernel) {
   KernelBarriers barriers;
-  for (auto &[channel, uses] : collectChannelUses(kernel)) {
+  for (auto &[each, uses] : collectChannelUses(kernel)) {
+    ChannelOp channel = each;
+    if (channel.isTurn())
+      continue;
     auto found = findBarriers(kernel, uses, barriers.count);
     if (failed(found))
       return failure();
@@ -208,12 +211,40 @@ static LogicalResult placeSpace(KernelOp kernel, MemorySpace space,
   return success();
 }
 
+/// Numbers the named barriers of turns, from 1 on: barrier 0 is that of all
+/// threads. Both roles of a turn arrive, the one that waits as well (PTX ISA,
+/// "barrier": bar.sync and bar.arrive).
+static LogicalResult placeTurns(KernelOp kernel,
+                                const TargetDescription &target) {
+  int64_t next = 1;
+  for (auto &[each, uses] : collectChannelUses(kernel)) {
+    ChannelOp channel = each;
+    if (!channel.isTurn())
+      continue;
+    if (next == int64_t(target.namedBarriers))
+      return channel.emitOpError("is one of more turns than ")
+             << target.chip << " has named barriers: " << target.namedBarriers
+             << ", with that of all threads";
+    int64_t threads = 0;
+    for (auto roles :
+         {uses.producers.getArrayRef(), uses.consumers.getArrayRef()})
+      for (RoleOp role : roles)
+        threads += role.getNumThreads();
+    channel.setPlaceAttr(PlaceAttr::get(
+        kernel.getContext(), /*offset=*/0, Barriers{next++, threads},
+        /*empty=*/std::nullopt, /*landed=*/std::nullopt));
+  }
+  return success();
+}
+
 static LogicalResult allocate(KernelOp kernel) {
   const TargetDescription &target = kernel.getTarget();
   if (failed(checkBuffers(kernel, target)))
     return failure();
   FailureOr<KernelBarriers> barriers = findBarriers(kernel);
   if (failed(barriers))
+    return failure();
+  if (failed(placeTurns(kernel, target)))
     return failure();
   for (MemorySpace space : {MemorySpace::tmem, MemorySpace::smem})
     if (failed(placeSpace(kernel, space, target, *barriers)))

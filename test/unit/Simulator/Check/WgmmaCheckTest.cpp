@@ -436,7 +436,7 @@ TEST(Wgmma, MalformedForms) {
             "D of this form is a vector of 4 different registers");
   EXPECT_EQ(errorOf(begin + "m64n8k16.f32.bf16.bf16 {%o0, %o1, %o2, %o3}, "
                             "{%a0, %a1}, %rd5, 0, 1, 1, 0;"),
-            "A in registers is a vector of 4 different registers");
+            "A in registers is a vector of 4 registers");
   EXPECT_EQ(errorOf(begin + "m64n8k16.f32.bf16.bf16 {%o0, %o1, %o2, %o3}, "
                             "%rd4, %rd5, 0, 2, 1, 0, 0;"),
             "imm-scale-a must be 1 or -1");

@@ -13,7 +13,7 @@ include "fa4/Dialect/Tile/IR/TileDialect.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 
 def Tile_MemorySpace : I32EnumAttr<"MemorySpace", "where a channel lives", [
-    I32EnumAttrCase<"smem", 0>, I32EnumAttrCase<"tmem", 1>]> {
+    I32EnumAttrCase<"smem", 0>, I32EnumAttrCase<"tmem", 1>, I32EnumAttrCase<"barrier", 2>]> {
   let cppNamespace = "::fa4::tile";
   let genSpecializedAttr = 0;
 }
@@ -23,7 +23,8 @@ def Tile_MemorySpaceAttr : EnumAttr<Tile_Dialect, Tile_MemorySpace, "space"> {
     `smem` is shared memory, which loads, stores and MMAs read and write by
     themselves. `tmem` is tensor memory, 128 lanes of 512 columns of 32 bits (PTX ISA,
     "Tensor Memory"): MMAs write their results there, and read accumulators and the
-    first operand.
+    first operand. A channel without values, which is nothing but a turn, lives in a named `barrier` (PTX ISA,
+    "barrier").
 
     Example:
 
@@ -349,6 +350,7 @@ def Tile_ChannelType : TypeDef<Tile_Dialect, "Channel"> {
     |---|---|
     | tiles: vectors of one or more static dimensions, of elements that have a size in memory, and no more of them than fit any chip (2^20) | shared or tensor memory |
     | scalars: `index`, `i32`, `i1`, `f32`; `i128`, the response to a `tile.request` | shared memory |
+    | `none`: no value, only that there is one | a named barrier |
 
     Example: the type of `%s` is `!tile.channel<vector<128x128xf32>>`, that of `%n` `!tile.channel<i32>`.
 
@@ -371,6 +373,8 @@ def Tile_ChannelType : TypeDef<Tile_Dialect, "Channel"> {
     ::mlir::VectorType getTileType() const {
       return ::llvm::dyn_cast<::mlir::VectorType>(getValueType());
     }
+    /// Whether the channel carries no values.
+    bool isTurn() const { return ::llvm::isa<::mlir::NoneType>(getValueType()); }
   }];
 }
 

@@ -38,6 +38,10 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     by the wait itself: its stage may be released right away. A role of lanes commits a
     scalar that is the same in all of them; one of them writes it.
 
+    A channel of `none` in a named barrier (`barrier`) hands a turn from one role of lanes to another. A commit does not
+    wait, and there is one stage: the role that commits must know that its last turn has been taken, by other turns that
+    it waits for. `tile-verify-protocol` proves it.
+
     In tensor memory, row `r` of a tile is in lane `r`. A tile of 64 rows in a kernel with a `cluster` is *folded*: its first
     half of columns is in lanes 0 to 63, its second half in lanes 64 to 127, and it takes half as many columns of tensor memory.
 
@@ -123,6 +127,8 @@ def Tile_ChannelOp : Tile_Op<"channel", [
     /// Returns the type of the channel's tiles, or null if it carries scalars.
     ::mlir::VectorType getTileType() { return getChannel().getType().getTileType(); }
     bool carriesScalars() { return !getTileType(); }
+    /// Whether the channel carries no values, but turns.
+    bool isTurn() { return getChannel().getType().isTurn(); }
     /// Returns the type of what a stage of one CTA holds: the channel's tile, or
     /// a CTA's part of it where it is split. Null if it carries scalars.
     ::mlir::VectorType getStageType();

@@ -289,6 +289,52 @@ def TileOrder : FA4_Pass<"tile-order", "::fa4::tile::KernelOp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// tile-ping-pong
+//===----------------------------------------------------------------------===//
+
+def TilePingPong : FA4_Pass<"tile-ping-pong", "::fa4::tile::KernelOp"> {
+  let summary = "Let roles that start MMAs take turns";
+  let description = [{
+    *Input*: roles in order. *Output*: the same roles; where lanes start MMAs, the roles take turns at it.
+
+    Two roles of lanes share the tensor cores. If both start their MMAs at one time, both wait for them, and then both
+    compute while the tensor cores idle. With turns, the lanes of one role compute while the MMAs of the other run
+    (FlashAttention-3, section 3.1, "ping-pong scheduling"). A role waits for its turn in front of the first MMA of a
+    pass, and hands it on behind the last one. The last role hands the first turn to the first role.
+
+    That pays where lanes compute for long enough: from kTurnShare of the time that the MMAs of a role take. Roles take
+    turns only if each has one loop with MMAs, and all loops make as many passes.
+
+    Before (an MMA in the loop of each role):
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+      %turn = tile.channel "turn_compute0" barrier stages(1) : <none>
+      tile.role @compute0 kind(matrix) {
+        tile.wait %turn : <none>
+      }
+      tile.role @compute1 kind(matrix) {
+        tile.commit %turn : <none>
+      }
+    }
+    ```
+
+    After (role `@compute1` of two):
+
+    ```
+    tile.commit %turn_compute0
+    scf.for ... {
+      tile.wait %turn_compute1
+      %s = tile.mma ...
+      %o = tile.mma ...
+      tile.commit %turn_compute0
+      ...
+    }
+    ```
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // tile-stages
 //===----------------------------------------------------------------------===//
 
