@@ -112,6 +112,7 @@ def test_matrix_is_kept(name, chip, tmp_path):
         assembly = re.findall(r"// begin inline asm\n(.*?)// end inline asm", ptx, re.DOTALL)
         for statement in re.split(r";\s*}?|{ |\n", "".join(assembly)):
             mnemonic = re.sub(r"[.]x[0-9]+[.]", ".xN.", (statement.split() or [".reg"])[0])
+            mnemonic = re.sub(r"[.]m64n[0-9]+k16[.]", ".m64nNk16.", mnemonic)
             if mnemonic != ".reg":
                 assert f"`{mnemonic}`" in ASSEMBLY, f"{mnemonic} is not documented"
         return

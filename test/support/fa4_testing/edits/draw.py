@@ -239,7 +239,7 @@ def _attribute(rng, module, place):
         op.properties[name] = text.replace("smem", "?").replace("tmem", "smem").replace("?", "tmem")
         return f"{op.name} {label}: other memory"
     if op.name == "tile.role" and name == "kind":
-        other = rng.choice([kind for kind in ("issuer", "vector", "idle") if kind not in text])
+        other = rng.choice([kind for kind in ("issuer", "vector", "idle", "matrix") if kind not in text])
         op.properties[name] = re.sub(r"role_kind \w+", f"role_kind {other}", text)
         return f"{op.name}: kind {other}"
     if name == "kind":
