@@ -344,6 +344,13 @@ def _check_writable(path: str):
         os.remove(path)
 
 
+def _write(record: dict, path: str):
+    """`ok` is None while cases are still to run."""
+    record["torch"] = getattr(sys.modules.get("torch"), "__version__", None)
+    with open(path, "w") as file:
+        json.dump(record, file, indent=1)
+
+
 def main(arguments) -> int:
     import numpy  # noqa: F401, what is missing is said before anything runs
 
@@ -353,7 +360,7 @@ def main(arguments) -> int:
         "fa4": _library.version(), "library": fa4.cache.build_of(_library.find()), "python": platform.python_version(),
         "system": platform.platform(), "where": "gpu" if place.is_real else "simulator", "why": why, "chip": place.chip,
         "devices": [{"name": d.name, "capability": list(d.capability), "driver": d.driver} for d in devices],
-        "sizes": place.sizes, "timed_sizes": TIMED, "cases": [],
+        "sizes": place.sizes, "timed_sizes": TIMED, "ok": None, "cases": [],
     }  # fmt: skip
     why_not = "in the simulator" if not place.is_real else selftest_torch.why_not()
     cases = {case.name: case for case in CASES}
@@ -364,15 +371,15 @@ def main(arguments) -> int:
             continue
         found = run_case(cases[name], place, is_timed) if name in cases else run_torch_case(name, place, is_timed, why_not)
         record["cases"].append(found)
+        # Written after each case: what was found outlives whoever ends the command.
+        _write(record, arguments.json)
         if found["status"] not in ("no kernel", "skipped"):
             print(_line(found), flush=True)
     print("".join(f"{line}\n" for line in _left_out(record["cases"])), end="")
-    record["torch"] = getattr(sys.modules.get("torch"), "__version__", None)
     states = [found["status"] for found in record["cases"]]
     bad = states.count("wrong") + states.count("failed")
     record["ok"] = not bad
-    with open(arguments.json, "w") as file:
-        json.dump(record, file, indent=1)
+    _write(record, arguments.json)
     counts = f"{states.count('ok')} ok, {bad} not, {states.count('no kernel')} without a kernel, {states.count('skipped')} skipped"
     print(f"{counts}; {os.path.abspath(arguments.json)}")
     return 1 if bad else 0
