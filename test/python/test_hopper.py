@@ -113,8 +113,8 @@ def test_quick(case, tmp_path):
 @pytest.mark.turns(16)
 @pytest.mark.parametrize("name", [*HEAD_DIMS, "softcap", "alibi"])
 def test_ptxas_lets_mmas_run(name, tmp_path):
-    """ptxas must neither spill registers nor wait for an MMA where the kernel does not: it says so with C7508 to C7519, and
-    with C7602."""
+    """PTX for Hopper is assembled: ptxas must neither spill registers nor wait for an MMA where the kernel does not, of which
+    it says C7508 to C7519, and C7602."""
     form = HEAD_DIMS.get(name) or dict(head_dim=128) | SCORE_MODS[name]
     program = Program(**(DEFAULT | form | dict(chip=CHIP)))
     kernel = gpu.compile(program.mlir(), tmp_path, CHIP, options=program.options)
