@@ -195,3 +195,26 @@ def test_no_driver_and_another_gpu(tmp_path, chip, said):
         chip,
     )
     assert output.startswith("LaunchError: ") and said in output
+
+
+@pytest.mark.parametrize(("chip", "said"), [("sm_90a", "sm_90a"), ("sm_103a", "sm_103a"), (None, "LaunchError: no CUDA driver")])
+def test_the_chip_of_this_machine(tmp_path, chip, said):
+    """A kernel is compiled for chip="native": it must be for the GPU that is there and run on it, and without a driver be refused."""
+    output = run(
+        """
+        try:
+            native = fa4.compile(spec, chip="native", verify=False)
+        except fa4.LaunchError as error:
+            print("LaunchError:", error)
+        else:
+            Tensor = device()
+            tensors = {name: Tensor(array) for name, array in arrays.items()}
+            out, lse = Tensor(np.zeros_like(arrays["q"])), Tensor(np.zeros((1, 2, 64), np.float32))
+            native.launch(**tensors, out=out, lse=lse, cap=1.5)
+            assert abs(out.get().astype(float) - spec.reference(**arrays, cap=1.5).out).max() < 2e-2
+            print(native.chip)
+        """,
+        tmp_path,
+        chip,
+    )
+    assert output.startswith(said)
