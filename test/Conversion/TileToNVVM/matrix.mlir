@@ -5,6 +5,7 @@
 //
 // RUN: fa4-opt %s --tile-to-nvvm --split-input-file | FileCheck %s --dump-input=never
 // RUN: fa4-opt %S/../../Dialect/Tile/Inputs/matrix-program.mlir --pass-pipeline='builtin.module(tile.kernel(tile-subtile,tile-warp-specialize,tile-pipeline,tile-order,tile-allocate,tile-distribute,tile-unroll),tile-to-nvvm)' | FileCheck %s --dump-input=never --check-prefix=LOOP
+// RUN: fa4-opt %S/../../Dialect/Tile/tile-verify-protocol-turn-channels.mlir --pass-pipeline='builtin.module(tile.kernel(tile-allocate,tile-distribute,tile-unroll),tile-to-nvvm)' | FileCheck %s --dump-input=never --check-prefix=TURN
 
 // Two stages of 64 x 64 elements: Q K^T with both operands by descriptor, K 16 at a time. The 32 results are not read
 // before. The second product takes P from registers and V from rows, which are its columns.
@@ -134,3 +135,15 @@ tile.kernel @products(%xs: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
 // LOOP: wgmma.wait_group.sync.aligned 0;
 // LOOP: wgmma.mma_async.sync.aligned.m64n64k16
 // LOOP: wgmma.wait_group.sync.aligned 0;
+
+// A turn is a named barrier of the threads of both roles: who hands it on arrives, who takes it waits.
+// TURN-LABEL: llvm.func @turns
+// TURN-DAG: %[[ONE:.*]] = llvm.mlir.constant(1 : i32)
+// TURN-DAG: %[[TWO:.*]] = llvm.mlir.constant(2 : i32)
+// TURN-DAG: %[[ALL:.*]] = llvm.mlir.constant(256 : i32)
+// TURN: nvvm.barrier id = %[[ONE]] number_of_threads = %[[ALL]]
+// TURN: nvvm.barrier.arrive id = %[[TWO]] number_of_threads = %[[ALL]]
+// TURN: nvvm.barrier id = %[[ONE]] number_of_threads = %[[ALL]]
+// TURN: nvvm.barrier.arrive id = %[[ONE]] number_of_threads = %[[ALL]]
+// TURN: nvvm.barrier id = %[[TWO]] number_of_threads = %[[ALL]]
+// TURN: nvvm.barrier.arrive id = %[[ONE]] number_of_threads = %[[ALL]]
