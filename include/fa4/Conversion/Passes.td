@@ -195,6 +195,10 @@ def TileToNVVM : FA4_Pass<"tile-to-nvvm", "::mlir::ModuleOp"> {
     - **Loads and stores** are TMA instructions, one for each box of as many columns as
       the swizzle spans; **MMAs** are `tcgen05.mma`, one for each 16 of K. A load is
       issued at its commit.
+    - **MMAs of lanes** are `wgmma.mma_async`, a group for each `tile.mma`, with A from a stage or
+      from registers. `tile.await` is `wgmma.wait_group` of as many groups as the role has begun
+      between the MMA and the await. One thread of each warp arrives for a release behind it. Tiles
+      are written by `stmatrix`.
     - **Lanes** access tensor memory by `tcgen05.ld` and `.st`, shared memory by
       loads and stores at swizzled addresses. `tile.fence` is `fence.proxy.async`.
       The pass adds what no operation of the tile dialect says, because handing on a

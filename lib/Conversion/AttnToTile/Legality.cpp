@@ -355,7 +355,8 @@ Reason fa4::adviseUnsupported(AttentionOpInterface op,
     const TargetDescription *other = lookupTarget(chip);
     if (!explainUnsupported(op, *other, keys))
       return llvm::formatv("there is a kernel for {0}: --chip={0}", chip);
-    if (!hasTensorMemory(*best))
+    // Another chip helps only where this one is the reason.
+    if (checkTarget(op, *best, keys))
       best = other;
   }
   std::string prefix =

@@ -106,14 +106,14 @@ static TileDemand getFragmentDemand(const TargetDescription &target,
   demand.widest = std::max(dims.v, keys);
   demand.fragments = countFragments(dims, keys);
   demand.roles = queryTiles;
-  demand.bytes =
-      2 * countTileBytes(dims, keys) +
-      kElementBytes * queryTiles * int64_t(target.mma.rows) * dims.qk;
+  demand.bytes = 2 * countTileBytes(dims, keys) + kElementBytes * queryTiles *
+                                                      int64_t(target.mma.rows) *
+                                                      dims.qk;
   return demand;
 }
 
-/// The most query tiles of a CTA where lanes hold the accumulators. A third role
-/// leaves each of them fewer registers.
+/// The most query tiles of a CTA where lanes hold the accumulators. A third
+/// role leaves each of them fewer registers.
 static constexpr int64_t kFragmentQueryTiles = 3;
 
 /// The keys of a block without a mask where lanes hold the accumulators: more
@@ -145,16 +145,15 @@ static AttentionTiles chooseFragmentTiles(const TargetDescription &target,
                                           HeadDims dims,
                                           const TileRequest &request) {
   int64_t native = target.mma.rows;
-  int64_t needed = request.queries
-                       ? llvm::divideCeil(*request.queries, native)
-                       : kFragmentQueryTiles;
+  int64_t needed = request.queries ? llvm::divideCeil(*request.queries, native)
+                                   : kFragmentQueryTiles;
   AttentionTiles tiles;
   for (int64_t count = std::clamp<int64_t>(needed, 1, kFragmentQueryTiles);
        count > 0; --count)
     for (int64_t keys : getFragmentKeys(request, count)) {
-      tiles = {count * native, keys,
-               findExceeded(target,
-                            getFragmentDemand(target, dims, keys, count))};
+      tiles = {
+          count * native, keys,
+          findExceeded(target, getFragmentDemand(target, dims, keys, count))};
       if (tiles.exceeded.empty())
         return tiles;
     }
@@ -184,9 +183,8 @@ AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
     return chooseFragmentTiles(target, dims, request);
   int64_t native = target.mma.rows;
   int64_t keys = request.keys ? request.keys : chooseKeys(target, dims.v);
-  int64_t needed = request.queries
-                       ? llvm::divideCeil(*request.queries, native)
-                       : kQueryTiles;
+  int64_t needed = request.queries ? llvm::divideCeil(*request.queries, native)
+                                   : kQueryTiles;
   int64_t tiles = std::clamp<int64_t>(needed, 1, kQueryTiles);
   std::string exceeded;
   for (; tiles > 0; --tiles) {

@@ -22,13 +22,6 @@ static constexpr int64_t kMaxWords = 128;
 /// Bytes of one access to shared memory.
 static constexpr int64_t kChunk = 16;
 
-LogicalResult LaneLowering::requireLanes(Operation *op) {
-  if (role.runsOnOneThread())
-    return op->emitOpError("is an operation of lanes, but the role is of kind "
-                           "'issuer': one thread runs it");
-  return success();
-}
-
 /// Waits for loads from tensor memory. Before the wait, their columns must not
 /// be overwritten (PTX ISA, tcgen05.wait::ld).
 void LaneLowering::finishLoads() {
@@ -195,25 +188,6 @@ static LogicalResult checkChunks(Operation *op, const Buffer &buffer, Type type,
   return success();
 }
 
-/// Builds an expression of a layout for a thread. Divisors are powers of two.
-static Value expand(ImplicitLocOpBuilder &b, AffineExpr expr, Value thread) {
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIntOp::create(b, b.getI32Type(), value);
-  };
-  if (isa<AffineDimExpr>(expr))
-    return thread;
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  Value lhs = expand(b, binary.getLHS(), thread);
-  if (expr.getKind() == AffineExprKind::Add)
-    return arith::AddIOp::create(b, lhs, expand(b, binary.getRHS(), thread));
-  int64_t rhs = cast<AffineConstantExpr>(binary.getRHS()).getValue();
-  if (expr.getKind() == AffineExprKind::Mul)
-    return arith::MulIOp::create(b, lhs, constant(rhs));
-  if (expr.getKind() == AffineExprKind::Mod)
-    return arith::AndIOp::create(b, lhs, constant(rhs - 1));
-  return arith::ShRUIOp::create(b, lhs, constant(llvm::Log2_64(rhs)));
-}
-
 /// Returns a pointer to 16 bytes of the thread's row in a swizzled matrix.
 Value LaneLowering::chunkPointer(const Buffer &buffer, Value stage,
                                  int64_t column) {
@@ -233,8 +207,8 @@ Value LaneLowering::chunkPointer(const Buffer &buffer, Value stage,
       origin.getResult(1).floorDiv(buffer.span / buffer.elementBytes);
   Value thread = row(), boxOfThread;
   if (!isa<AffineConstantExpr>(firstBox))
-    boxOfThread = expand(b, firstBox, thread);
-  Value matrixRow = expand(b, origin.getResult(0), thread);
+    boxOfThread = evaluate(firstBox, thread);
+  Value matrixRow = evaluate(origin.getResult(0), thread);
   // The start of a stage is a multiple of 8 spans, so the swizzle only depends
   // on the row: bits 4.. of the address ^= bits 7.. of it, inside of the span.
   Value start = arith::MulIOp::create(b, matrixRow, constant(buffer.span));
@@ -309,11 +283,8 @@ LogicalResult LaneLowering::lower(WriteOp op) {
     return failure();
   const Buffer &buffer = layout.buffer(op.getChannel());
   int64_t column = op.getColumn();
-  finishLoadsFor(op);
   if (buffer.tensorMemory)
     return writeTensorMemory(op, buffer);
-  if (op.getValue().getDefiningOp<FromLanesOp>())
-    return writeTile(op, buffer);
   Value value = mapping.lookupOrDefault(op.getValue());
   Value stage = stageOf(buffer, RingUse::Commit);
   if (!buffer.span) {
@@ -337,72 +308,6 @@ LogicalResult LaneLowering::lower(WriteOp op) {
   return success();
 }
 
-/// Writes a tile of which threads hold fragments. For each 16 rows and 16
-/// columns, which are those of a warp, stmatrix takes four matrices of 8x8: a
-/// thread's word is the one that the instruction takes from it, and thread `l`
-/// gives the address of row `l mod 8` of matrix `l / 8` (PTX ISA, "stmatrix").
-/// With `.x4` these are in the order of the registers of a fragment: the rows of
-/// the upper half, those of the lower half, and both again eight columns to the
-/// right. Elements of 32 bits are stored by pairs.
-LogicalResult LaneLowering::writeTile(WriteOp op, const Buffer &buffer) {
-  ArrayRef<Value> words = matrices.getRegisters(op.getValue());
-  if (!buffer.span)
-    return op.emitOpError("writes a tile to a channel without a swizzle");
-  Value stage = stageOf(buffer, RingUse::Commit);
-  Value thread = row();
-  auto bits = [&](Value from, int64_t shift, int64_t mask) -> Value {
-    Value shifted = shift ? arith::ShRUIOp::create(b, from, constant(shift))
-                          : from;
-    return arith::AndIOp::create(b, shifted, constant(mask));
-  };
-  auto times = [&](Value value, int64_t factor) -> Value {
-    return arith::MulIOp::create(b, value, constant(factor));
-  };
-  Value lane = bits(thread, 0, 31);
-  Value firstRow = times(arith::ShRUIOp::create(b, thread, constant(5)), 16);
-  bool isNarrow = buffer.elementBytes == 2;
-  // Of the row and the first column that the thread addresses.
-  Value inTile =
-      isNarrow ? arith::AddIOp::create(b, firstRow, bits(lane, 0, 15)).getResult()
-               : arith::AddIOp::create(b, firstRow, bits(lane, 2, 7)).getResult();
-  Value columnBytes = isNarrow ? times(bits(lane, 4, 1), 16)
-                               : times(bits(lane, 0, 3), 8);
-  Value start = times(inTile, buffer.span);
-  Value pattern = arith::AndIOp::create(
-      b, arith::ShRUIOp::create(b, start, constant(3)),
-      constant(buffer.span - 16));
-  Value base = addStage(start, buffer, stage);
-  // Returns the pointer `bytes` to the right in the row, which is `down` rows
-  // of a whole number of patterns below.
-  auto pointer = [&](int64_t bytes, int64_t down) {
-    Value inSpan =
-        arith::OrIOp::create(b, columnBytes, constant(bytes % buffer.span));
-    Value swizzled = arith::XOrIOp::create(b, inSpan, pattern);
-    return sharedPointer(buffer.offset +
-                             bytes / buffer.span * buffer.boxBytes() +
-                             down * buffer.span,
-                         arith::AddIOp::create(b, base, swizzled));
-  };
-  if (isNarrow) {
-    for (size_t word = 0; word < words.size(); word += 4)
-      NVVM::StMatrixOp::create(
-          b, pointer(int64_t(word) / 4 * 32, 0), words.slice(word, 4),
-          NVVM::MMALayout::row,
-          NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
-          NVVM::LdStMatrixEltType::B16);
-    return success();
-  }
-  for (size_t word = 0; word < words.size(); word += 2) {
-    Value pair = vector::FromElementsOp::create(
-        b, VectorType::get({2}, words[word].getType()),
-        words.slice(word, 2));
-    LLVM::StoreOp::create(b, pair,
-                          pointer(int64_t(word) / 4 * 32, word / 2 % 2 * 8),
-                          /*alignment=*/8);
-  }
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // Others
 //===----------------------------------------------------------------------===//
@@ -422,8 +327,8 @@ LogicalResult LaneLowering::lower(CombineOp op) {
     Value other = NVVM::ShflOp::create(
         b, type, constant(-1), value, constant(mask),
         constant(layout.target.warpSize - 1), NVVM::ShflKind::bfly, UnitAttr());
-    value = vector::makeArithReduction(b, b.getLoc(), op.getKind(), value,
-                                       other);
+    value =
+        vector::makeArithReduction(b, b.getLoc(), op.getKind(), value, other);
   }
   mapping.map(op.getResult(), value);
   return success();
@@ -454,62 +359,4 @@ LogicalResult LaneLowering::lower(FenceOp op) {
     return failure();
   fenceSharedMemory();
   return success();
-}
-
-LogicalResult LaneLowering::lower(PutOp op) {
-  if (failed(requireLanes(op)))
-    return failure();
-  finishLoadsFor(op);
-  const ValueLayout &rows = *role.getLayout();
-  if (rows.isRowPerThread()) {
-    putElement(op, op.getValue(), row());
-    return success();
-  }
-  // The owner of a row is one of the threads that hold parts of it.
-  Value thread = row();
-  Value copies =
-      arith::AndIOp::create(b, thread, constant(rows.getOwnerMask()));
-  Value owns =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, copies, constant(0));
-  Value first = expand(
-      b, rows.getOrigin(b.getContext(), /*columns=*/2).getResult(0), thread);
-  auto branch = scf::IfOp::create(b, owns, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<Value> elements = {op.getValue()};
-  llvm::append_range(elements, op.getOthers());
-  for (auto [part, element] : llvm::enumerate(elements))
-    putElement(op, element,
-               add(first, rows.getRowOffset(b.getContext(), part)));
-  return success();
-}
-
-/// Writes an element of row `tileRow` (an i32) of the tile.
-void LaneLowering::putElement(PutOp op, Value element, Value tileRow) {
-  unsigned number = cast<BlockArgument>(op.getDest()).getArgNumber();
-  Value offset, inBounds;
-  for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
-    Value at = toI32(mapping.lookupOrDefault(index));
-    if (dim == op.getDim()) {
-      at = arith::AddIOp::create(b, at, tileRow);
-      inBounds = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, at,
-                                       number32(signature.size(number, dim)));
-      if (op.getTo()) {
-        Value isInFront =
-            arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at,
-                                  toI32(mapping.lookupOrDefault(op.getTo())));
-        inBounds = arith::AndIOp::create(b, inBounds, isInFront);
-      }
-    }
-    Value term = elementsBefore(number, dim, at);
-    offset = offset ? arith::AddIOp::create(b, offset, term) : term;
-  }
-  Value base = argument(signature.pointerParameter(number));
-  Value value = mapping.lookupOrDefault(element);
-  auto branch = scf::IfOp::create(b, inBounds, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Value pointer = LLVM::GEPOp::create(b, base.getType(), value.getType(), base,
-                                      LLVM::GEPArg(offset));
-  LLVM::StoreOp::create(b, value, pointer);
 }

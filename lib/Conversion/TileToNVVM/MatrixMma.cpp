@@ -31,8 +31,8 @@ static constexpr unsigned kRegistersOfA = 4;
 
 /// An operand in shared memory, by its descriptor.
 struct MatrixMmaLowering::SharedOperand : SharedMatrix {
-  /// The low word of the descriptor of K step 0, an i32, and the high one, which
-  /// depends on no address.
+  /// The low word of the descriptor of K step 0, an i32, and the high one,
+  /// which depends on no address.
   Value low;
   uint32_t high = 0;
 };
@@ -71,8 +71,8 @@ LogicalResult MatrixMmaLowering::lower(FromLanesOp op) {
   ordered.resize(inRows.size());
   auto next = inRows.begin();
   for (int64_t row = 0; row < layout.getRowsPerThread(); ++row)
-    for (int64_t element : layout.getElementsOfRow(b.getContext(), row,
-                                                   type.getDimSize(1)))
+    for (int64_t element :
+         layout.getElementsOfRow(b.getContext(), row, type.getDimSize(1)))
       if (element % perRegister == 0)
         ordered[element / perRegister] = *next++;
   return success();
@@ -87,16 +87,16 @@ LogicalResult MatrixMmaLowering::lower(ToLanesOp op) {
                           "role (tile.await)");
   SmallVector<Value> inRows;
   for (int64_t row = 0; row < layout.getRowsPerThread(); ++row)
-    for (int64_t element : layout.getElementsOfRow(b.getContext(), row,
-                                                   type.getDimSize(1)))
+    for (int64_t element :
+         layout.getElementsOfRow(b.getContext(), row, type.getDimSize(1)))
       inRows.push_back(from[element]);
   ValueRange rest = inRows;
   for (Value part : op.getParts()) {
     auto vector = cast<VectorType>(part.getType());
     ValueRange elements = rest.take_front(vector.getNumElements());
     rest = rest.drop_front(vector.getNumElements());
-    mapping.map(part, vector::FromElementsOp::create(b, vector, elements)
-                          .getResult());
+    mapping.map(
+        part, vector::FromElementsOp::create(b, vector, elements).getResult());
   }
   return success();
 }
@@ -156,16 +156,15 @@ static std::string listOperands(unsigned first, unsigned count) {
 }
 
 /// Writes the instructions of a product. Operands are: the results, the
-/// accumulator (if there is one), A (registers or the low word of a descriptor),
-/// the low word of B's descriptor, the condition.
+/// accumulator (if there is one), A (registers or the low word of a
+/// descriptor), the low word of B's descriptor, the condition.
 std::string MatrixMmaLowering::writeProduct(MmaOp op, unsigned results,
                                             unsigned firstInput,
                                             const SharedOperand *a,
                                             const SharedOperand &sharedB,
                                             bool hasAcc) {
   int64_t steps = op.getK() / kStep;
-  unsigned operandB =
-      firstInput + (a ? 1 : unsigned(steps) * kRegistersOfA);
+  unsigned operandB = firstInput + (a ? 1 : unsigned(steps) * kRegistersOfA);
   std::string text = "{\n.reg .pred p;\n.reg .b32 low;\n.reg .b64 da, db;\n";
   text += hasAcc ? formatv("setp.ne.b32 p, ${0}, 0;\n", operandB + 1).str()
                  : "setp.ne.b32 p, 0, 0;\n";
@@ -197,9 +196,8 @@ std::string MatrixMmaLowering::writeProduct(MmaOp op, unsigned results,
 }
 
 /// Builds inline assembly whose results are f32 registers.
-static SmallVector<Value> buildAssembly(ImplicitLocOpBuilder &b,
-                                        StringRef text, unsigned results,
-                                        ValueRange inputs,
+static SmallVector<Value> buildAssembly(ImplicitLocOpBuilder &b, StringRef text,
+                                        unsigned results, ValueRange inputs,
                                         const std::string &constraints) {
   SmallVector<Type> types(results, b.getF32Type());
   auto all = LLVM::LLVMStructType::getLiteral(b.getContext(), types);
@@ -269,9 +267,9 @@ LogicalResult MatrixMmaLowering::lower(MmaOp op) {
     inputs.push_back(arith::ExtUIOp::create(b, b.getI32Type(), condition));
     constraints += ",r";
   }
-  std::string text = writeProduct(
-      op, results, firstInput,
-      succeeded(sharedA) ? &*sharedA : nullptr, *sharedB, bool(op.getAcc()));
+  std::string text = writeProduct(op, results, firstInput,
+                                  succeeded(sharedA) ? &*sharedA : nullptr,
+                                  *sharedB, bool(op.getAcc()));
   registers[op.getResult()] =
       buildAssembly(b, text, results, inputs, constraints);
   return success();

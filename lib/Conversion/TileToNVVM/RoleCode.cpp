@@ -46,6 +46,28 @@ Value RoleCode::row() {
                                                   *role.getFirstWarp()));
 }
 
+Value RoleCode::evaluate(AffineExpr expr, Value thread) {
+  if (isa<AffineDimExpr>(expr))
+    return thread;
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value lhs = evaluate(binary.getLHS(), thread);
+  if (expr.getKind() == AffineExprKind::Add)
+    return arith::AddIOp::create(b, lhs, evaluate(binary.getRHS(), thread));
+  int64_t rhs = cast<AffineConstantExpr>(binary.getRHS()).getValue();
+  if (expr.getKind() == AffineExprKind::Mul)
+    return arith::MulIOp::create(b, lhs, constant(rhs));
+  if (expr.getKind() == AffineExprKind::Mod)
+    return arith::AndIOp::create(b, lhs, constant(rhs - 1));
+  return arith::ShRUIOp::create(b, lhs, constant(llvm::Log2_64(rhs)));
+}
+
+LogicalResult RoleCode::requireLanes(Operation *op) {
+  if (role.runsOnOneThread())
+    return op->emitOpError("is an operation of lanes, but the role is of kind "
+                           "'issuer': one thread runs it");
+  return success();
+}
+
 void RoleCode::repeatWhile(llvm::function_ref<Value()> condition) {
   scf::WhileOp::create(
       b, TypeRange(), ValueRange(),

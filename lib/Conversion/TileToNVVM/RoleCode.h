@@ -102,6 +102,10 @@ protected:
   }
   /// Returns the row that the thread holds (i32).
   mlir::Value row();
+  /// Builds an expression of a layout for a thread. Divisors are powers of two.
+  mlir::Value evaluate(mlir::AffineExpr expr, mlir::Value thread);
+  /// An error on the operation if one thread runs the role.
+  mlir::LogicalResult requireLanes(mlir::Operation *op);
   /// Builds a loop without a body, which ends when the condition is false.
   void repeatWhile(llvm::function_ref<mlir::Value()> condition);
 

@@ -346,7 +346,16 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
         lanes.finishLoadsFor(op);
         return matrices.lower(op);
       })
-      .Case<RowOp, AnyOp, CombineOp, ReadOp, WriteOp, PutOp, FenceOp, KeepOrderOp>(
+      .Case([&](WriteOp op) {
+        lanes.finishLoadsFor(op);
+        return op.getValue().getDefiningOp<FromLanesOp>() ? fragments.lower(op)
+                                                          : lanes.lower(op);
+      })
+      .Case([&](PutOp op) {
+        lanes.finishLoadsFor(op);
+        return puts.lower(op);
+      })
+      .Case<RowOp, AnyOp, CombineOp, ReadOp, FenceOp, KeepOrderOp>(
           [&](auto op) { return lanes.lower(op); })
       .Default([&](Operation *op) { return copy(*op); });
 }

@@ -56,7 +56,9 @@ private:
   CopyLowering copies{state, turns};
   MmaLowering mmas{state};
   MatrixMmaLowering matrices{state};
-  LaneLowering lanes{state, matrices};
+  LaneLowering lanes{state};
+  FragmentWriteLowering fragments{state, matrices};
+  PutLowering puts{state};
   WorkLowering work{state};
   ChannelLowering channels{state, lanes, copies, work};
 };

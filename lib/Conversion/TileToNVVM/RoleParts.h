@@ -121,11 +121,9 @@ private:
 /// What each lane does with its part of a tile. Lanes.cpp
 class LaneLowering : RoleCode {
 public:
-  LaneLowering(RoleState &state, const MatrixMmaLowering &matrices)
-      : RoleCode(state), matrices(matrices) {}
+  explicit LaneLowering(RoleState &state) : RoleCode(state) {}
   mlir::LogicalResult lower(ReadOp op);
   mlir::LogicalResult lower(WriteOp op);
-  mlir::LogicalResult lower(PutOp op);
   mlir::LogicalResult lower(FenceOp op);
   mlir::LogicalResult lower(KeepOrderOp op);
   mlir::LogicalResult lower(AnyOp op);
@@ -141,13 +139,9 @@ public:
   void finish();
 
 private:
-  /// An error on the operation if one thread runs the role.
-  mlir::LogicalResult requireLanes(mlir::Operation *op);
   mlir::FailureOr<mlir::Value> readTensorMemory(ReadOp op,
                                                 const Buffer &buffer);
   mlir::LogicalResult writeTensorMemory(WriteOp op, const Buffer &buffer);
-  mlir::LogicalResult writeTile(WriteOp op, const Buffer &buffer);
-  void putElement(PutOp op, mlir::Value element, mlir::Value tileRow);
   mlir::Value chunkPointer(const Buffer &buffer, mlir::Value stage,
                            int64_t column);
   /// Returns the bytes from the start of a stage to where the thread's CTA has
@@ -159,7 +153,6 @@ private:
   void finishLoads();
   void finishStores();
 
-  const MatrixMmaLowering &matrices;
   /// The values of loads from tensor memory for which lanes have not waited
   /// yet.
   llvm::DenseSet<mlir::Value> pendingLoads;
@@ -170,6 +163,31 @@ private:
   };
   /// What lanes have stored since they last waited for stores.
   llvm::SmallVector<ColumnRange> pendingStores;
+};
+
+/// The write of a tile of which threads hold fragments. FragmentWrites.cpp
+class FragmentWriteLowering : RoleCode {
+public:
+  FragmentWriteLowering(RoleState &state, const MatrixMmaLowering &matrices)
+      : RoleCode(state), matrices(matrices) {}
+  /// Lowers the write of a tile that a tile.from_lanes gives.
+  mlir::LogicalResult lower(WriteOp op);
+
+private:
+  struct Place;
+  Place findPlace(int64_t elementBytes);
+
+  const MatrixMmaLowering &matrices;
+};
+
+/// Elements of the rows of a tile in global memory. Puts.cpp
+class PutLowering : RoleCode {
+public:
+  explicit PutLowering(RoleState &state) : RoleCode(state) {}
+  mlir::LogicalResult lower(PutOp op);
+
+private:
+  void putElement(PutOp op, mlir::Value element, mlir::Value tileRow);
 };
 
 /// Which CTA works on which tile. WorkTiles.cpp

@@ -332,8 +332,7 @@ static bool decodeTypes(DecodeContext &c, WgmmaForm &form) {
 static bool hasRegisters(DecodeContext &c, unsigned operand, bool distinct) {
   llvm::SmallDenseSet<const ptx::Register *> seen;
   for (const ptx::Operand &element : c.source().operands[operand].elements)
-    if (!element.isRegister() ||
-        (!seen.insert(element.reg).second && distinct))
+    if (!element.isRegister() || (!seen.insert(element.reg).second && distinct))
       return false;
   return true;
 }

@@ -43,8 +43,8 @@ struct TileRequest {
   std::optional<int64_t> queries = std::nullopt, allKeys = std::nullopt;
   /// The number of keys of a block; 0 for one that is chosen.
   int64_t keys = 0;
-  /// True if there is neither a mask, at whose edge blocks are computed in vain,
-  /// nor a score_mod, which takes registers of its own.
+  /// True if there is neither a mask, at whose edge blocks are computed in
+  /// vain, nor a score_mod, which takes registers of its own.
   bool isPlain = false;
 };
 
@@ -61,8 +61,7 @@ struct TileRequest {
 /// role of lanes, in as many registers as a thread has then, and blocks of at
 /// most 128 keys, or of 160 in a long sequence without a mask.
 AttentionTiles chooseAttentionTiles(const TargetDescription &target,
-                                    HeadDims dims,
-                                    const TileRequest &request);
+                                    HeadDims dims, const TileRequest &request);
 
 /// The sizes of the tiles of the gradient's kernels: a CTA of the main kernel
 /// works on a block of `keys` keys and on `queries` queries at a time; a CTA of

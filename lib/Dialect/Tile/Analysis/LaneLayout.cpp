@@ -45,7 +45,8 @@ Type LaneLayouts::getRowPart(VectorType tile) const {
 LaneLayout LaneLayouts::get(Value value) const {
   auto type = cast<VectorType>(value.getType());
   if (type.getRank() > 1)
-    return RoleOp(role).getLayout(type) ? LaneLayout::Rows : LaneLayout::Columns;
+    return RoleOp(role).getLayout(type) ? LaneLayout::Rows
+                                        : LaneLayout::Columns;
   if (auto known = rank1.find(value); known != rank1.end())
     return known->second;
   return type.getDimSize(0) == rows ? LaneLayout::Rows : LaneLayout::Columns;
@@ -157,8 +158,7 @@ static LogicalResult verifyMatrices(RoleOp role, int64_t rows) {
   return fa4::checkEach(role, [&](Operation *op) -> LogicalResult {
     for (Value result : op->getResults()) {
       auto type = dyn_cast<VectorType>(result.getType());
-      if (!type || type.getRank() == 1 ||
-          getHome(result) == ValueHome::Place)
+      if (!type || type.getRank() == 1 || getHome(result) == ValueHome::Place)
         continue;
       if (!isMatrixOf(role, type))
         return op->emitOpError("gives ")

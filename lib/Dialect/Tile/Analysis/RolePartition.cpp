@@ -205,8 +205,8 @@ bool RolePartition::isCompute(Operation *op) const {
   return nodes.contains(op) && isOfLanes && !accumulatorWork.contains(op);
 }
 
-/// Returns true for an operand that an MMA takes from shared memory, whoever has
-/// computed it: registers can be its A, as it is, and its accumulator.
+/// Returns true for an operand that an MMA takes from shared memory, whoever
+/// has computed it: registers can be its A, as it is, and its accumulator.
 static bool isReadFromMemory(Operation *op, Value operand) {
   auto mma = dyn_cast<MmaOp>(op);
   if (!mma || operand == mma.getAcc())
@@ -336,8 +336,8 @@ void RolePartition::assignRoles() {
 }
 
 LogicalResult RolePartition::run(KernelOp kernel) {
-  lanesStartMmas = kernel.getTarget().mma.accumulatorSpace ==
-                   AccumulatorSpace::Registers;
+  lanesStartMmas =
+      kernel.getTarget().mma.accumulatorSpace == AccumulatorSpace::Registers;
   findData(kernel);
   if (failed(collectNodes(kernel.getBody().front(), /*afterMma=*/false)))
     return failure();

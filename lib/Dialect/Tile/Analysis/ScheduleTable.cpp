@@ -21,6 +21,9 @@ static ChannelOp channelOf(Operation *op) {
   return op->getOperand(0).getDefiningOp<ChannelOp>();
 }
 
+/// The place of a tile that threads hold.
+static constexpr llvm::StringLiteral kRegisters = "registers";
+
 /// Describes the tile that an operation reads: its channel, and the part of the
 /// value that is read.
 static std::string sourceOf(Value value) {
@@ -45,7 +48,15 @@ static std::string sourceOf(Value value) {
                           });
     return text + "]";
   }
+  if (value.getDefiningOp<FromLanesOp>())
+    return kRegisters.str();
   return "-";
+}
+
+/// Describes a product of tiles.
+static std::string describe(MmaOp mma) {
+  return sourceOf(mma.getA()) + (mma.getTransposeA() ? "^T" : "") + " * " +
+         sourceOf(mma.getB()) + (mma.getTransposeB() ? "^T" : "");
 }
 
 namespace {
@@ -73,6 +84,8 @@ private:
   void print(Block &block);
   std::string iteration(Operation *op);
   void line(StringRef name, Operation *on, const Twine &detail);
+  void line(StringRef name, StringRef label, StringRef iteration,
+            const Twine &detail);
 
   RoleOp role;
   /// The width of the longest label.
@@ -129,9 +142,12 @@ std::string Printer::iteration(Operation *op) {
 }
 
 void Printer::line(StringRef name, Operation *on, const Twine &detail) {
-  StringRef label;
-  if (ChannelOp channel = on ? channelOf(on) : nullptr)
-    label = channel.getLabel();
+  ChannelOp channel = on ? channelOf(on) : nullptr;
+  line(name, channel ? channel.getLabel() : StringRef(), iteration(on), detail);
+}
+
+void Printer::line(StringRef name, StringRef label, StringRef iteration,
+                   const Twine &detail) {
   if (behindLoop)
     os << "  then:\n";
   behindLoop = false;
@@ -139,7 +155,7 @@ void Printer::line(StringRef name, Operation *on, const Twine &detail) {
   llvm::raw_string_ostream line(text);
   line << "    " << llvm::left_justify(name, 12)
        << llvm::left_justify(label, width + 2)
-       << llvm::left_justify(iteration(on), 6) << detail;
+       << llvm::left_justify(iteration, 6) << detail;
   os << StringRef(text).rtrim() << "\n";
 }
 
@@ -153,10 +169,16 @@ void Printer::print(Block &block) {
       os << "  loop:\n";
     if (channelOf(&op))
       line(op.getName().stripDialect(), &op, "");
-    if (auto mma = dyn_cast<MmaOp>(op))
-      line("mma", findCommit(mma.getResult()),
-           sourceOf(mma.getA()) + (mma.getTransposeA() ? "^T" : "") + " * " +
-               sourceOf(mma.getB()) + (mma.getTransposeB() ? "^T" : ""));
+    if (auto mma = dyn_cast<MmaOp>(op)) {
+      if (mma.isPending())
+        line("mma", kRegisters, /*iteration=*/"", describe(mma));
+      else
+        line("mma", findCommit(mma.getResult()), describe(mma));
+    }
+    // None of them crosses a block: the MMA is the definition.
+    if (auto await = dyn_cast<AwaitOp>(op))
+      line("await", kRegisters, /*iteration=*/"",
+           describe(await.getPending().getDefiningOp<MmaOp>()));
     if (auto load = dyn_cast<LoadOp>(op))
       line("load", findCommit(load.getTile()), "");
     if (isa<StoreOp, ReduceAddOp>(op))
@@ -173,6 +195,7 @@ void fa4::tile::printSchedule(KernelOp kernel, llvm::raw_ostream &os) {
   size_t width = 0;
   for (auto channel : kernel.getBody().getOps<ChannelOp>())
     width = std::max(width, channel.getLabel().size());
+  kernel.walk([&](AwaitOp) { width = std::max(width, kRegisters.size()); });
   for (auto role : kernel.getBody().getOps<RoleOp>())
     if (!role.getBody().front().empty())
       Printer(role, width, os).print();

@@ -91,9 +91,9 @@ bool fa4::tile::isUniform(Value value) {
 }
 
 /// Returns true if all lanes of a warp must execute the operation together.
-/// tile.any and tile.combine take values of all lanes. Accesses to tensor memory
-/// and writes of tiles are made by whole warps (PTX ISA, tcgen05.ld, tcgen05.st
-/// and stmatrix: .sync.aligned).
+/// tile.any and tile.combine take values of all lanes. Accesses to tensor
+/// memory and writes of tiles are made by whole warps (PTX ISA, tcgen05.ld,
+/// tcgen05.st and stmatrix: .sync.aligned).
 static bool isOfWarp(Operation *op) {
   auto isTensor = [](Value channel) {
     return channel.getDefiningOp<ChannelOp>().getSpace() == MemorySpace::tmem;
@@ -144,8 +144,8 @@ LogicalResult fa4::tile::verifyUniformity(RoleOp role) {
         !isUniform(commit.getValue()))
       return commit.emitError("commits a scalar that lanes compute, each for "
                               "itself: it may differ among them");
-    if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp, MmaOp, AwaitOp, LoadOp, StoreOp,
-            ReduceAddOp, ExchangeOp>(op) ||
+    if (isa<AcquireOp, CommitOp, WaitOp, ReleaseOp, MmaOp, AwaitOp, LoadOp,
+            StoreOp, ReduceAddOp, ExchangeOp>(op) ||
         isOfWarp(op))
       return verifyAround(op, role);
     return success();

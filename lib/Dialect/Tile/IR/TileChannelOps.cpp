@@ -366,8 +366,8 @@ static LogicalResult verifyParts(RoleOp role) {
   });
 }
 
-/// Checks that MMAs of lanes, and no others, have results that are pending, each
-/// of which is awaited once.
+/// Checks that MMAs of lanes, and no others, have results that are pending,
+/// each of which is awaited once.
 static LogicalResult verifyPending(RoleOp role) {
   return fa4::checkEach(role, [&](MmaOp mma) -> LogicalResult {
     if (mma.isPending() != (role.getKind() == RoleKind::Matrix))
@@ -530,17 +530,42 @@ static LogicalResult verifyParts(Operation *op, VectorType tile,
   for (Type type : parts) {
     auto part = cast<VectorType>(type);
     int64_t count = part.getNumElements();
-    if (part.getElementType() != tile.getElementType() ||
-        perRow % count != 0)
+    if (part.getElementType() != tile.getElementType() || perRow % count != 0)
       return op->emitOpError("has a part ")
              << part << " of " << tile << ", of which a thread holds " << perRow
              << " elements a row";
     sum += count;
   }
   if (int64_t all = layout->getNumElements(tile.getDimSize(1)); sum != all)
-    return op->emitOpError("has ")
-           << sum << " elements of " << tile << ", of which a thread holds "
-           << all;
+    return op->emitOpError("has ") << sum << " elements of " << tile
+                                   << ", of which a thread holds " << all;
+  return success();
+}
+
+LogicalResult CombineOp::verify() {
+  // Of all targets: the operation may also be outside of a kernel.
+  constexpr int64_t kWarpSize = 32;
+  using Kind = vector::CombiningKind;
+  static constexpr Kind kForFloats[] = {Kind::ADD,      Kind::MUL,
+                                        Kind::MINNUMF,  Kind::MAXNUMF,
+                                        Kind::MINIMUMF, Kind::MAXIMUMF};
+  static constexpr Kind kForIntegers[] = {Kind::ADD,   Kind::MUL,   Kind::MINUI,
+                                          Kind::MINSI, Kind::MAXUI, Kind::MAXSI,
+                                          Kind::AND,   Kind::OR,    Kind::XOR};
+  Type type = getType();
+  bool fits = type.isFloat() ? llvm::is_contained(kForFloats, getKind())
+                             : llvm::is_contained(kForIntegers, getKind());
+  if (!fits)
+    return emitOpError("combines values of type ")
+           << type << " by " << vector::stringifyCombiningKind(getKind())
+           << ", which is not for this type";
+  if (getMasks().empty())
+    return emitOpError("has no masks");
+  for (int64_t mask : getMasks())
+    if (mask < 1 || mask >= kWarpSize || !llvm::isPowerOf2_64(mask))
+      return emitOpError("has the mask ")
+             << mask << "; masks are powers of two below " << kWarpSize
+             << ", the threads of a warp";
   return success();
 }
 

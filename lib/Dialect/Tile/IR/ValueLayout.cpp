@@ -64,8 +64,8 @@ SmallVector<int64_t> ValueLayout::getElementsOfRow(MLIRContext *context,
   return elements;
 }
 
-SmallVector<int64_t>
-ValueLayout::getColumnsOfThread(MLIRContext *context, int64_t columns) const {
+SmallVector<int64_t> ValueLayout::getColumnsOfThread(MLIRContext *context,
+                                                     int64_t columns) const {
   AffineMap offset = getOffset(context);
   return llvm::map_to_vector(
       getElementsOfRow(context, /*row=*/0, columns),
@@ -145,13 +145,13 @@ class FragmentLayout : public ValueLayout {
   int64_t getRowsPerThread() const override { return 2; }
   AffineMap getOrigin(MLIRContext *context, int64_t) const override {
     AffineExpr thread = getAffineDimExpr(0, context);
-    return makeMap({thread.floorDiv(32) * 16 + (thread % 32).floorDiv(4),
-                    thread % 4 * 2});
+    return makeMap(
+        {thread.floorDiv(32) * 16 + (thread % 32).floorDiv(4), thread % 4 * 2});
   }
   AffineMap getOffset(MLIRContext *context) const override {
     AffineExpr element = getAffineDimExpr(0, context);
-    return makeMap({element.floorDiv(2) % 2 * 8,
-                    element.floorDiv(4) * 8 + element % 2});
+    return makeMap(
+        {element.floorDiv(2) % 2 * 8, element.floorDiv(4) * 8 + element % 2});
   }
   AffineMap getRowOfElement(MLIRContext *context) const override {
     return makeMap({getAffineDimExpr(0, context).floorDiv(2) % 2});

@@ -182,9 +182,9 @@ void ProtocolChannels::addExchanges() {
   }
 }
 
-/// Turns are in no memory. In the model a turn is a byte behind all memory, which
-/// its commit writes and its wait reads: that the next commit comes behind the
-/// wait is then what is proven of any other stage.
+/// Turns are in no memory. In the model a turn is a byte behind all memory,
+/// which its commit writes and its wait reads: that the next commit comes
+/// behind the wait is then what is proven of any other stage.
 static constexpr int64_t kFirstTurn = int64_t(1) << 40;
 
 LogicalResult ProtocolChannels::place() {
@@ -198,9 +198,8 @@ LogicalResult ProtocolChannels::place() {
   if (!unplaced) {
     for (ProtocolChannel &channel : model.channels) {
       PlaceAttr place = channel.op.getPlaceAttr();
-      channel.offset = channel.op.isTurn()
-                           ? kFirstTurn + place.getFull().first
-                           : place.getOffset();
+      channel.offset = channel.op.isTurn() ? kFirstTurn + place.getFull().first
+                                           : place.getOffset();
     }
     return success();
   }

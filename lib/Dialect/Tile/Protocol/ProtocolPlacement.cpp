@@ -140,15 +140,15 @@ Finding checkTurns(const ProtocolModel &model,
       continue;
     int64_t number = op.getPlaceAttr().getFull().first;
     if (number < 1 || number >= int64_t(target.namedBarriers))
-      return reject(op, formatv("turn \"{0}\" has named barrier {1}, not one "
-                                "from 1 to {2}",
-                                channel.label, number,
-                                target.namedBarriers - 1));
+      return reject(op,
+                    formatv("turn \"{0}\" has named barrier {1}, not one "
+                            "from 1 to {2}",
+                            channel.label, number, target.namedBarriers - 1));
     if (ofBarrier[number])
-      return reject(op, formatv("turn \"{0}\" has named barrier {1}, which is "
-                                "that of turn \"{2}\"",
-                                channel.label, number,
-                                ofBarrier[number]->label));
+      return reject(op,
+                    formatv("turn \"{0}\" has named barrier {1}, which is "
+                            "that of turn \"{2}\"",
+                            channel.label, number, ofBarrier[number]->label));
     ofBarrier[number] = &channel;
   }
   return {};

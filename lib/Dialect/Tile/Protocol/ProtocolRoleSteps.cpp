@@ -65,8 +65,8 @@ LogicalResult RoleSteps::addOfLanes(Operation &op, Steps &steps) {
 }
 
 /// An MMA that lanes have started reads its operands from where it stands to
-/// where it is awaited. The model has a read at both ends: whoever may write the
-/// stage meanwhile is ordered with one of them at most.
+/// where it is awaited. The model has a read at both ends: whoever may write
+/// the stage meanwhile is ordered with one of them at most.
 LogicalResult RoleSteps::addAwait(AwaitOp op, Steps &steps) {
   Step step(StepKind::Access, op);
   MmaOp mma = op.getMma();

@@ -77,7 +77,7 @@ private:
 bool GroupFinder::isMember(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || op->getBlock() != block || !isArithmetic(op) ||
-      columns.masks.isOfColumnNumber(value))
+      columns.isOfColumnNumber(value))
     return false;
   const Columns &known = columns[value];
   return llvm::none_of(llvm::seq(begin, end),
@@ -117,7 +117,7 @@ bool GroupFinder::isFree(Value operand,
     return ops.contains(def) || free.contains(def);
   return columns.isBuilt(operand, begin, end) ||
          (def && (isa<vector::StepOp>(def) || RowColumns::isUniform(def))) ||
-         columns.masks.isOfColumnNumber(operand);
+         columns.isOfColumnNumber(operand);
 }
 
 /// Adds operations in front of `user` that take a result of the group and need
@@ -262,7 +262,7 @@ private:
 bool LoopBuilder::isCarried(Value operand) {
   Operation *def = operand.getDefiningOp();
   return !isStep(operand) && !(def && RowColumns::isUniform(def)) &&
-         !columns.masks.isOfColumnNumber(operand);
+         !columns.isOfColumnNumber(operand);
 }
 
 void LoopBuilder::planTracks() {
@@ -289,8 +289,8 @@ void LoopBuilder::planTracks() {
 void LoopBuilder::planColumns() {
   ColumnMask &masks = columns.masks;
   for (Value operand : ofColumn) {
-    if (masks.isSum(operand))
-      bases[operand] = masks.getBase(operand, outside);
+    if (columns.sums.isSum(operand))
+      bases[operand] = columns.sums.getBase(operand, outside);
     if (!masks.isColumnMask(operand))
       continue;
     if (masks.isComparison(operand))
@@ -381,8 +381,8 @@ void LoopBuilder::bindOperands(int64_t number, ValueRange carried, Value first,
           isStep(operand) ? column
           : columns.masks.isColumnMask(operand)
               ? getCondition(operand, column, offset, wordsNow, b)
-              : columns.masks.getSumAt(operand, bases.lookup(operand), first,
-                                       offset, b);
+              : columns.sums.getAt(operand, bases.lookup(operand), first,
+                                   offset, b);
   }
 }
 

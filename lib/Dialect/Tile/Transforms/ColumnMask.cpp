@@ -17,104 +17,6 @@ using namespace mlir;
 using namespace fa4;
 using namespace fa4::tile;
 
-/// The most terms, and the largest coefficient, of a form. Indices of masks
-/// have fewer, and a chain of doublings would overflow.
-static constexpr unsigned kMaxTerms = 8;
-static constexpr int64_t kMaxCoefficient = 8;
-/// The largest constant. A term that may be larger is clamped to it: even if
-/// all terms have the largest coefficient, their sum is then below 2^62.
-static constexpr int64_t kMaxTerm = int64_t(1) << 56;
-
-bool AffineColumn::add(const AffineColumn &other, int64_t sign) {
-  auto fits = [](int64_t value, int64_t limit) {
-    return -limit <= value && value <= limit;
-  };
-  scale += sign * other.scale;
-  constant += sign * other.constant;
-  if (!fits(scale, kMaxCoefficient) || !fits(constant, kMaxTerm))
-    return false;
-  for (auto [value, coefficient] : other.terms) {
-    int64_t &sum = terms[value];
-    sum += sign * coefficient;
-    if (!fits(sum, kMaxCoefficient))
-      return false;
-  }
-  terms.remove_if([](auto &term) { return term.second == 0; });
-  return terms.size() <= kMaxTerms;
-}
-
-/// Returns the columns that a thread has of rows of the type of `value`.
-ArrayRef<int64_t> ColumnMask::getColumns(Value value) {
-  int64_t count = cast<VectorType>(value.getType()).getNumElements();
-  SmallVector<int64_t> &columns = columnsOf[count];
-  if (columns.empty())
-    columns = layout.getColumnsOfThread(value.getContext(),
-                                        count * layout.getThreadsPerRow());
-  return columns;
-}
-
-/// Returns true for a vector that has the number of each of the thread's
-/// columns.
-bool ColumnMask::isColumnNumber(Value value) {
-  if (value.getDefiningOp<vector::StepOp>())
-    return true;
-  DenseIntElementsAttr numbers;
-  if (!matchPattern(value, m_Constant(&numbers)) || numbers.isSplat())
-    return false;
-  ArrayRef<int64_t> columns = getColumns(value);
-  return llvm::equal(numbers.getValues<APInt>(), columns,
-                     [](const APInt &number, int64_t column) {
-                       return number.getSExtValue() == column;
-                     });
-}
-
-std::optional<AffineColumn> ColumnMask::computeAffine(Value value) {
-  AffineColumn result;
-  APInt splat;
-  if (matchPattern(value, m_ConstantInt(&splat))) {
-    if (splat.getSignificantBits() > 64 || splat.abs().ugt(kMaxTerm))
-      return std::nullopt;
-    result.constant = splat.getSExtValue();
-    return result;
-  }
-  Operation *op = value.getDefiningOp();
-  if (isColumnNumber(value)) {
-    result.scale = 1;
-    return result;
-  }
-  if (auto broadcast = dyn_cast_or_null<vector::BroadcastOp>(op)) {
-    if (isa<VectorType>(broadcast.getSource().getType()))
-      return std::nullopt;
-    result.terms.insert({broadcast.getSource(), 1});
-    return result;
-  }
-  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
-    return std::nullopt;
-  const std::optional<AffineColumn> &lhs = getAffine(op->getOperand(0)),
-                                    &rhs = getAffine(op->getOperand(1));
-  if (!lhs || !rhs)
-    return std::nullopt;
-  result = *lhs;
-  if (!result.add(*rhs, isa<arith::AddIOp>(op) ? 1 : -1))
-    return std::nullopt;
-  return result;
-}
-
-const std::optional<AffineColumn> &ColumnMask::getAffine(Value value) {
-  fa4::visitPostOrder<Value>(
-      value, [&](Value v) { return affine.contains(v); },
-      [](Value v, SmallVectorImpl<Value> &operands) {
-        Operation *op = v.getDefiningOp();
-        if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
-          operands.append(op->operand_begin(), op->operand_end());
-      },
-      [&](Value v) {
-        std::optional<AffineColumn> form = computeAffine(v);
-        affine.try_emplace(v, std::move(form));
-      });
-  return affine.find(value)->second;
-}
-
 /// Returns `lhs - rhs` of a signed comparison if this difference grows or falls
 /// by one from column to column.
 std::optional<AffineColumn> ColumnMask::getDifference(arith::CmpIOp op) {
@@ -123,8 +25,8 @@ std::optional<AffineColumn> ColumnMask::getDifference(arith::CmpIOp op) {
           {Predicate::slt, Predicate::sle, Predicate::sgt, Predicate::sge},
           op.getPredicate()))
     return std::nullopt;
-  std::optional<AffineColumn> lhs = getAffine(op.getLhs());
-  const std::optional<AffineColumn> &rhs = getAffine(op.getRhs());
+  std::optional<AffineColumn> lhs = forms.get(op.getLhs());
+  const std::optional<AffineColumn> &rhs = forms.get(op.getRhs());
   if (!lhs || !rhs || !lhs->add(*rhs, -1) ||
       (lhs->scale != 1 && lhs->scale != -1))
     return std::nullopt;
@@ -188,11 +90,11 @@ AffineColumn ColumnMask::solveForColumn(arith::CmpIOp op, bool &upper) {
   return limit;
 }
 
-/// Returns true if a term may be larger than kMaxTerm, up to which limits are
-/// computed.
+/// Returns true if a term may be larger than kMaxColumnTerm, up to which limits
+/// are computed.
 bool ColumnMask::isUnbounded(Value term) {
   ConstantIntRanges range = ranges.get(term);
-  return range.smin().slt(-kMaxTerm) || range.smax().sgt(kMaxTerm);
+  return range.smin().slt(-kMaxColumnTerm) || range.smax().sgt(kMaxColumnTerm);
 }
 
 /// Returns true if 32 bits are too few for a limit, or for the limit minus what
@@ -203,33 +105,12 @@ bool ColumnMask::isWide(const AffineColumn &limit) {
   for (auto [term, coefficient] : limit.terms) {
     ConstantIntRanges range = ranges.get(term);
     int64_t bound = isUnbounded(term)
-                        ? kMaxTerm
+                        ? kMaxColumnTerm
                         : std::max(std::abs(range.smin().getSExtValue()),
                                    std::abs(range.smax().getSExtValue()));
     largest += std::abs(coefficient) * bound;
   }
   return largest > kMaxNarrow;
-}
-
-/// Adds up the terms of `form`, each of which `build` gives as a value of
-/// `type`. Returns null if there are none.
-static Value addTerms(ImplicitLocOpBuilder &b, const AffineColumn &form,
-                      Type type, llvm::function_ref<Value(Value)> build) {
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
-  };
-  Value sum;
-  for (auto [term, coefficient] : form.terms) {
-    Value product = build(term);
-    if (std::abs(coefficient) != 1)
-      product =
-          arith::MulIOp::create(b, product, constant(std::abs(coefficient)));
-    if (coefficient < 0)
-      sum = arith::SubIOp::create(b, sum ? sum : constant(0), product);
-    else
-      sum = sum ? arith::AddIOp::create(b, sum, product) : product;
-  }
-  return sum;
 }
 
 /// Adds up the terms of a limit. The limit of a comparison is an i32 that is
@@ -258,7 +139,7 @@ Value ColumnMask::makeLimit(const AffineColumn &limit, Location loc,
   };
   Value sum = addTerms(b, limit, type, [&](Value term) {
     Value value = convert(term);
-    return isUnbounded(term) ? clamp(value, kMaxTerm) : value;
+    return isUnbounded(term) ? clamp(value, kMaxColumnTerm) : value;
   });
   if (!sum || limit.constant != 0) {
     Value last = constant(limit.constant);
@@ -269,80 +150,6 @@ Value ColumnMask::makeLimit(const AffineColumn &limit, Location loc,
   // Every column is between these bounds, so that the clamped limit decides the
   // same.
   return arith::TruncIOp::create(b, b.getI32Type(), clamp(sum, kMaxSize));
-}
-
-bool ColumnMask::isSum(Value value) {
-  return isa_and_nonnull<arith::AddIOp, arith::SubIOp>(value.getDefiningOp()) &&
-         getAffine(value).has_value();
-}
-
-/// Adds up the terms of `sum`, once in a block for all values with these terms.
-/// Returns null if there are none.
-Value ColumnMask::getBase(Value value, const AffineColumn &sum,
-                          OpBuilder &builder) {
-  Type type = getElementTypeOrSelf(value.getType());
-  SmallVector<std::pair<Value, int64_t>> terms(sum.terms.begin(),
-                                               sum.terms.end());
-  llvm::sort(terms, [](auto &a, auto &b) {
-    return a.first.getAsOpaquePointer() < b.first.getAsOpaquePointer();
-  });
-  auto number = [](const void *pointer) {
-    return reinterpret_cast<intptr_t>(pointer);
-  };
-  std::vector<intptr_t> key = {number(builder.getInsertionBlock()),
-                               number(type.getAsOpaquePointer())};
-  for (auto [term, coefficient] : terms)
-    key.insert(key.end(), {number(term.getAsOpaquePointer()), coefficient});
-  auto [known, isNew] = bases.try_emplace(std::move(key));
-  if (!isNew || terms.empty())
-    return known->second;
-  ImplicitLocOpBuilder b(value.getLoc(), builder);
-  known->second = addTerms(
-      b, sum, type, [&](Value term) { return scalars.lookupOrDefault(term); });
-  return known->second;
-}
-
-/// Adds a constant to `base`, which may be null.
-Value ColumnMask::addConstant(Value base, int64_t number, Type type,
-                              Location loc, OpBuilder &builder) {
-  unsigned bits = type.isIndex() ? IndexType::kInternalStorageBitWidth
-                                 : type.getIntOrFloatBitWidth();
-  ImplicitLocOpBuilder b(loc, builder);
-  APInt wrapped = APInt(64, number, /*isSigned=*/true).sextOrTrunc(bits);
-  if (base && wrapped.isZero())
-    return base;
-  Value constant =
-      arith::ConstantOp::create(b, b.getIntegerAttr(type, wrapped));
-  return base ? arith::AddIOp::create(b, base, constant) : constant;
-}
-
-Value ColumnMask::getSum(Value value, int64_t column, OpBuilder &builder) {
-  const AffineColumn &sum = *getAffine(value);
-  Value base = getBase(value, sum, builder);
-  return addConstant(base, sum.scale * getColumns(value)[column] + sum.constant,
-                     getElementTypeOrSelf(value.getType()), value.getLoc(),
-                     builder);
-}
-
-Value ColumnMask::getBase(Value value, OpBuilder &b) {
-  return getBase(value, *getAffine(value), b);
-}
-
-Value ColumnMask::getSumAt(Value value, Value base, Value first, int64_t offset,
-                           OpBuilder &builder) {
-  const AffineColumn &sum = *getAffine(value);
-  Type type = getElementTypeOrSelf(value.getType());
-  ImplicitLocOpBuilder b(value.getLoc(), builder);
-  // Only sums of indices depend on the column.
-  if (sum.scale != 0) {
-    Value product = first;
-    if (sum.scale != 1)
-      product = arith::MulIOp::create(
-          b, first, arith::ConstantIndexOp::create(b, sum.scale));
-    base = base ? arith::AddIOp::create(b, base, product) : product;
-  }
-  return addConstant(base, sum.scale * offset + sum.constant, type,
-                     value.getLoc(), builder);
 }
 
 /// Shifts a word of ones by `amount`; a negative amount counts as 0, and a
@@ -397,9 +204,8 @@ Value ColumnMask::buildWord(Value mask, int64_t word, OpBuilder &builder) {
   bool upper;
   AffineColumn solved = solveForColumn(cast<arith::CmpIOp>(op), upper);
   // As many of the thread's columns are in front of the limit.
-  Value limit =
-      expand(b, layout.getRankOfColumn(b.getContext()).getResult(0),
-             getLimit(mask, builder));
+  Value limit = expand(b, layout.getRankOfColumn(b.getContext()).getResult(0),
+                       getLimit(mask, builder));
   if (upper) {
     // The bits below `limit - 32 * word` are set: the shift moves the other
     // ones out.

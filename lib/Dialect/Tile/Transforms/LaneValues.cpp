@@ -114,9 +114,8 @@ LogicalResult LaneValues::lower(arith::ConstantOp op, OpBuilder &b) {
   auto element = cast<TypedAttr>(splat.getSplatValue<Attribute>());
   auto inLayout = [&](LaneLayout layout) -> Parts {
     auto vector = dyn_cast<VectorType>(getPartType(op, layout));
-    Value part =
-        build(vector ? DenseElementsAttr::get(vector, Attribute(element))
-                     : element);
+    Value part = build(
+        vector ? DenseElementsAttr::get(vector, Attribute(element)) : element);
     return Parts(getNumParts(layout), part);
   };
   if (LaneLayouts::isFree(op)) {
@@ -134,8 +133,8 @@ Value LaneValues::getColumns(vector::StepOp op, OpBuilder &b) {
   if (layout.hasElementsByColumn(b.getContext()))
     return vector::StepOp::create(b, op.getLoc(), op.getType());
   int64_t columns = op.getType().getNumElements();
-  auto type = VectorType::get({layout.getColumnsPerThread(columns)},
-                              b.getIndexType());
+  auto type =
+      VectorType::get({layout.getColumnsPerThread(columns)}, b.getIndexType());
   SmallVector<Attribute> offsets;
   for (int64_t column : layout.getColumnsOfThread(b.getContext(), columns))
     offsets.push_back(b.getIndexAttr(column));
@@ -191,11 +190,11 @@ LogicalResult LaneValues::lower(vector::BroadcastOp op, OpBuilder &b) {
   if (layout && layout != role.getLayout())
     return op.emitOpError("gives all rows the same columns, but which columns "
                           "of a row a thread holds is known only when it runs");
-  Value columns = toVector(
-      getParts(source, type.getRank() == 1 ? LaneLayout::Columns
-                                           : layouts.get(source))
-          .front(),
-      part);
+  Value columns =
+      toVector(getParts(source, type.getRank() == 1 ? LaneLayout::Columns
+                                                    : layouts.get(source))
+                   .front(),
+               part);
   setParts(result, Parts(getNumParts(result), columns));
   return success();
 }
@@ -292,17 +291,17 @@ LogicalResult LaneValues::lower(vector::MultiDimReductionOp op, OpBuilder &b) {
     Value start = masks.empty() || isPart ? acc[part] : Value();
     Value sum = row;
     if (isa<VectorType>(row.getType()))
-      sum = start ? vector::ReductionOp::create(b, op.getLoc(), op.getKind(),
-                                                row, start,
-                                                arith::FastMathFlags::reassoc)
-                        .getDest()
-                  : vector::ReductionOp::create(b, op.getLoc(), op.getKind(),
-                                                row,
-                                                arith::FastMathFlags::reassoc)
-                        .getDest();
+      sum = start
+                ? vector::ReductionOp::create(b, op.getLoc(), op.getKind(), row,
+                                              start,
+                                              arith::FastMathFlags::reassoc)
+                      .getDest()
+                : vector::ReductionOp::create(b, op.getLoc(), op.getKind(), row,
+                                              arith::FastMathFlags::reassoc)
+                      .getDest();
     else if (start)
-      sum = vector::makeArithReduction(b, op.getLoc(), op.getKind(), start,
-                                       row);
+      sum =
+          vector::makeArithReduction(b, op.getLoc(), op.getKind(), start, row);
     if (!masks.empty() && !isPart) {
       sum = CombineOp::create(b, op.getLoc(), sum.getType(), op.getKind(), sum,
                               masks);

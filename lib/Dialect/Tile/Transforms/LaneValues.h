@@ -47,9 +47,8 @@ public:
   }
   /// Returns the parts of a tile where it becomes `target`, an argument of a
   /// loop's body or a result of a loop or branch.
-  llvm::SmallVector<mlir::Value> getPartsFor(mlir::Value tile,
-                                             mlir::Value target,
-                                             mlir::OpBuilder &b);
+  llvm::SmallVector<mlir::Value>
+  getPartsFor(mlir::Value tile, mlir::Value target, mlir::OpBuilder &b);
   /// Combines the sums that `op` uses, of which threads hold parts. What
   /// getParts then returns of them is the whole sum, until the next operation.
   void combineSums(mlir::Operation &op, mlir::OpBuilder &b);

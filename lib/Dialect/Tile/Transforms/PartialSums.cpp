@@ -39,8 +39,8 @@ bool PartialSums::staysPartial(Value value) const {
   if (isSum(op))
     return isPartOrZero(cast<vector::MultiDimReductionOp>(op).getAcc());
   auto product = dyn_cast<arith::MulFOp>(op);
-  return product && isPartOrZero(product.getLhs()) !=
-                        isPartOrZero(product.getRhs());
+  return product &&
+         isPartOrZero(product.getLhs()) != isPartOrZero(product.getRhs());
 }
 
 /// All sums, products and carried values of rows are taken for parts until an

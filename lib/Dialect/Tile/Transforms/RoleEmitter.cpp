@@ -87,7 +87,8 @@ RoleEmitter::findLeaving(Operation *op) {
 /// Waits for the result of an MMA that lanes have started. The MMA and its wait
 /// stand side by side; passes that schedule move them apart.
 Value RoleEmitter::awaitResult(MmaOp mma) {
-  mma.getResult().setType(PendingType::get(mma.getContext(), mma.getResultType()));
+  mma.getResult().setType(
+      PendingType::get(mma.getContext(), mma.getResultType()));
   return AwaitOp::create(builder, mma.getLoc(), mma.getResult());
 }
 

@@ -106,8 +106,8 @@ Value RowColumns::buildElement(Operation *op, int64_t column, OpBuilder &b) {
     return masks.getBit(result, column, b);
   if (isa<vector::StepOp>(op))
     return arith::ConstantIndexOp::create(b, op->getLoc(), column);
-  if (masks.isSum(result))
-    return masks.getSum(result, column, b);
+  if (sums.isSum(result))
+    return sums.get(result, column, b);
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return arith::ConstantOp::create(
         b, op->getLoc(),

@@ -12,6 +12,7 @@
 #include "ColumnIntegers.h"
 #include "ColumnMask.h"
 #include "ColumnPairs.h"
+#include "ColumnSums.h"
 
 namespace fa4::tile {
 
@@ -28,7 +29,8 @@ public:
   /// `scalars` maps scalars of the old IR to the new.
   RowColumns(mlir::IRMapping &scalars, const ValueLayout &layout,
              int64_t fragment)
-      : fragment(fragment), scalars(scalars), masks(scalars, layout) {}
+      : fragment(fragment), scalars(scalars), forms(layout),
+        sums(scalars, forms), masks(scalars, layout, forms) {}
 
   /// Calls `body(begin, end)` for the pairs of each fragment of a row.
   void forFragments(mlir::Type type,
@@ -50,6 +52,11 @@ public:
   /// Returns true if the operand is the condition of a selection that can be
   /// computed as words of bits.
   bool isBitOperand(mlir::OpOperand &operand);
+  /// Returns true if the columns of `value` are built from the number of the
+  /// column, not from those of its operands: as words of bits, or as sums.
+  bool isOfColumnNumber(mlir::Value value) {
+    return masks.isColumnMask(value) || sums.isSum(value);
+  }
   /// Returns true if an operation gives the same in all columns.
   static bool isUniform(mlir::Operation *op);
   /// Builds all columns of a value for which they are the same. Returns false
@@ -66,6 +73,8 @@ public:
   /// The columns that are worked on at a time.
   const int64_t fragment;
   mlir::IRMapping &scalars;
+  ColumnForms forms;
+  ColumnSums sums;
   ColumnMask masks;
   ColumnIntegers integers;
   /// Whether conditions are known by column, and not to be taken from words: in

@@ -135,7 +135,8 @@ Value Distributor::rowsToScale(RescaleOp op, OpBuilder &b) {
   for (Value factor : values.getParts(op.getFactor(), LaneLayout::Rows)) {
     Value differs =
         arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, factor, one);
-    any = any ? arith::OrIOp::create(b, loc, any, differs).getResult() : differs;
+    any =
+        any ? arith::OrIOp::create(b, loc, any, differs).getResult() : differs;
   }
   return AnyOp::create(b, loc, b.getI1Type(), any);
 }
@@ -220,8 +221,7 @@ void Distributor::commitRescaled(CommitOp commit, RescaleOp rescale,
   OpBuilder then = branch.getThenBodyBuilder();
   if (reads.isUnread(rescale.getValue()))
     reads.read(wait, then);
-  Value factor =
-      values.getParts(rescale.getFactor(), LaneLayout::Rows).front();
+  Value factor = values.getParts(rescale.getFactor(), LaneLayout::Rows).front();
   Value scaled =
       scaleRow(then, loc, values.getParts(rescale.getValue()).front(), factor);
   WriteOp::create(then, commit.getLoc(), scaled, commit.getChannel(),
@@ -320,9 +320,9 @@ LogicalResult Distributor::lowerAwait(AwaitOp op, OpBuilder &b) {
   auto await = AwaitOp::create(b, op.getLoc(), values.get(op.getPending()));
   SmallVector<Type> types(values.getNumParts(op.getResult()),
                           values.getPartType(op.getResult()));
-  values.setParts(op.getResult(), ToLanesOp::create(b, op.getLoc(), types,
-                                                    await.getResult())
-                                      .getParts());
+  values.setParts(
+      op.getResult(),
+      ToLanesOp::create(b, op.getLoc(), types, await.getResult()).getParts());
   return success();
 }
 

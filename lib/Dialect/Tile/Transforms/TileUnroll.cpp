@@ -87,18 +87,18 @@ void Unroller::lowerFromLanes(FromLanesOp op, OpBuilder &b) {
     values.buildAll(part, b);
     llvm::append_range(pairs, columns[part].pairs);
   }
-  scalars.map(op.getTile(), FromLanesOp::create(b, op.getLoc(),
-                                                op.getTile().getType(), pairs)
-                                .getTile());
+  scalars.map(op.getTile(),
+              FromLanesOp::create(b, op.getLoc(), op.getTile().getType(), pairs)
+                  .getTile());
 }
 
 void Unroller::lowerToLanes(ToLanesOp op, OpBuilder &b) {
   SmallVector<Type> types;
   for (Value part : op.getParts())
     appendTypes(part, types);
-  ValueRange pairs = ToLanesOp::create(b, op.getLoc(), types,
-                                       scalars.lookup(op.getTile()))
-                         .getParts();
+  ValueRange pairs =
+      ToLanesOp::create(b, op.getLoc(), types, scalars.lookup(op.getTile()))
+          .getParts();
   for (Value part : op.getParts()) {
     int64_t count = numPairs(part.getType());
     setValues(part, pairs.take_front(count));
@@ -231,8 +231,8 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     }
   }
 
-  /// From how many instructions on arithmetic becomes a loop. A loop is a branch,
-  /// over which ptxas keeps no MMA of lanes under way.
+  /// From how many instructions on arithmetic becomes a loop. A loop is a
+  /// branch, over which ptxas keeps no MMA of lanes under way.
   int64_t loopFrom(RoleOp role) {
     return role.startsMmas() ? std::numeric_limits<int64_t>::max()
                              : int64_t(loopInstructions);

@@ -41,7 +41,7 @@ void UnrollValues::addNeededParts(const Part &part,
         {slice.getSource(), part.begin + offset, part.end + offset});
     return;
   }
-  if (isa<ReadOp>(op) || columns.masks.isOfColumnNumber(part.value))
+  if (isa<ReadOp>(op) || columns.isOfColumnNumber(part.value))
     return;
   for (OpOperand &operand : op->getOpOperands()) {
     Value value = operand.get();
@@ -72,7 +72,7 @@ void UnrollValues::buildPart(const Part &part, OpBuilder &b) {
     columns.build(op, pair, b);
     builtIntegers |= isPerColumn(op) && columns.integers.isOfPositions(value) &&
                      !isa<vector::StepOp>(op) &&
-                     !columns.masks.isOfColumnNumber(value);
+                     !columns.isOfColumnNumber(value);
   }
 }
 
@@ -89,7 +89,7 @@ bool UnrollValues::buildByLoop(Value value, int64_t begin, int64_t end,
   if (!group)
     return false;
   for (Value operand : group->operands)
-    if (!columns.masks.isOfColumnNumber(operand))
+    if (!columns.isOfColumnNumber(operand))
       build(operand, begin, end, b);
   if (!buildColumnLoop(*group, begin, end, columns, b))
     return false;

@@ -142,8 +142,8 @@ TEST(ExpSplit, FastMufuNeedsNoHelp) {
   EXPECT_TRUE(split("sm_103a", attention("sm_103a", 64, false)).pairs.empty());
 }
 
-/// The polynomial is made of instructions on pairs of f32, which Hopper does not
-/// have: its MUFU does all exponentials, also where it is the bound.
+/// The polynomial is made of instructions on pairs of f32, which Hopper does
+/// not have: its MUFU does all exponentials, also where it is the bound.
 TEST(ExpSplit, NoPolynomialWithoutPairs) {
   RowWork work = attention("sm_90a", 64, false);
   work.mmaCycles = 0;

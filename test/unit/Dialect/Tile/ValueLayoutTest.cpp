@@ -230,8 +230,8 @@ TEST_P(ValueLayoutTest, Shapes) {
   EXPECT_FALSE(canHold({rows, 1, threads, kColumns / threads}));
 }
 
-/// A thread holds of a matrix a part for each of its rows, and of row values one
-/// element for each of them.
+/// A thread holds of a matrix a part for each of its rows, and of row values
+/// one element for each of them.
 TEST_P(ValueLayoutTest, RowParts) {
   Builder b(&context);
   auto matrix = VectorType::get({rows, kColumns}, b.getF32Type());
@@ -244,8 +244,8 @@ TEST_P(ValueLayoutTest, RowParts) {
               b.getF32Type());
 }
 
-/// The parts of a thread are of rows at fixed distances, and each is of the same
-/// columns in the order of the elements.
+/// The parts of a thread are of rows at fixed distances, and each is of the
+/// same columns in the order of the elements.
 TEST_P(ValueLayoutTest, ElementsOfRows) {
   SmallVector<int64_t> columns = layout.getColumnsOfThread(&context, kColumns);
   EXPECT_EQ(int64_t(columns.size()), layout.getColumnsPerThread(kColumns));
@@ -282,8 +282,8 @@ TEST(FragmentLayout, IsThatOfTheAccumulator) {
   EXPECT_EQ(layout.getRowOffset(&context, 1), 8);
   Builder b(&context);
   SmallVector<Attribute> origin;
-  ASSERT_TRUE(succeeded(layout.getOrigin(&context, 16).constantFold(
-      {b.getIndexAttr(37)}, origin)));
+  ASSERT_TRUE(succeeded(layout.getOrigin(&context, 16)
+                            .constantFold({b.getIndexAttr(37)}, origin)));
   EXPECT_EQ(cast<IntegerAttr>(origin[0]).getInt(), 16 + 1);
   EXPECT_EQ(cast<IntegerAttr>(origin[1]).getInt(), 2);
 }

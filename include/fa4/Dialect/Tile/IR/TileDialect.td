@@ -36,12 +36,13 @@ def Tile_Dialect : Dialect {
 
     Operations have pages of their own:
 
-    - [tile programs](TileOps.md): kernels, loads, MMAs, stores, and launches of
+    - [tile programs](TileOps.md): kernels, loads, stores, and launches of
       kernels;
     - [roles and channels](TileChannelOps.md);
     - [clusters](TileClusterOps.md): what one CTA gives another one;
     - [lanes](TileLaneOps.md): the work of single threads, and accesses to
       channels;
+    - [MMAs](TileMmaOps.md): matrix products, and their results in the registers of lanes;
     - [turns](TileTurnOps.md): an order among CTAs that add to one place;
     - [work tiles](TileWorkOps.md): kernels that go on from tile to tile.
 

@@ -23,71 +23,6 @@ def Tile_LaneValue : Type<Or<[IsFixedVectorOfRankPred<[1]>, F32.predicate,
                               I32.predicate, F16.predicate, BF16.predicate]>,
                           "a lane's part of a tile">;
 
-def Tile_LanesTile : FixedVectorOfRankAndType<[2], [F32, F16, BF16]>;
-
-/// Relates a tile to what each thread of the role holds of it.
-class Tile_ConversionOp<string mnemonic> : Tile_Op<mnemonic, [Pure]> {
-  let hasVerifier = 1;
-}
-
-def Tile_FromLanesOp : Tile_ConversionOp<"from_lanes"> {
-  let summary = "the tile of which each thread holds these parts";
-  let description = [{
-    Parts are those of `tile.to_lanes`, or the same elements in more and shorter vectors. MMAs take the tile as their
-    operand `a`, if it has elements of 16 bits, or as their accumulator; `tile.write` writes it to a stage.
-
-    | operand or result | shape | element type |
-    |---|---|---|
-    | `parts` | vectors of rank 1 | that of `tile` |
-    | `tile` | `M x N` | f32, bf16, f16 |
-
-    Example: see `tile.to_lanes`.
-  }];
-  let arguments = (ins Variadic<VectorOfRank<[1]>>:$parts);
-  let results = (outs Tile_LanesTile:$tile);
-  let assemblyFormat = "$parts attr-dict `:` type($parts) `->` type($tile)";
-}
-
-def Tile_ToLanesOp : Tile_ConversionOp<"to_lanes"> {
-  let summary = "what this thread holds of a tile in registers";
-  let description = [{
-    One result for each row of the tile of which the thread holds elements, in the order of the rows: the elements that
-    it holds of the row, in the order of their columns. Thread `t` of a matrix role, with `l = t mod 32`, holds rows
-    `16 (t / 32) + l / 4` and the one eight below, and of each columns `8 i + 2 (l mod 4)` and `8 i + 2 (l mod 4) + 1`
-    (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16"). A thread holds as many elements of each row.
-
-    | operand or result | shape | element type |
-    |---|---|---|
-    | `tile` | `M x N` | f32, bf16, f16 |
-    | `parts` | `N / 4` each | that of `tile` |
-
-    Example: scores that are doubled on their way to the next MMA.
-
-    ```mlir
-    tile.kernel @k() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
-      %keys = tile.channel "k" smem stages(1) : <vector<64x64xbf16>>
-      tile.role @compute kind(matrix) {
-        %k = tile.wait %keys : <vector<64x64xbf16>> -> vector<64x64xbf16>
-        %s = tile.mma %k, transpose %k : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
-        %scores = tile.await %s : !tile.pending<vector<64x64xf32>>
-        %0, %1 = tile.to_lanes %scores : vector<64x64xf32> -> vector<16xf32>, vector<16xf32>
-        %2 = arith.addf %0, %0 : vector<16xf32>
-        %3 = arith.addf %1, %1 : vector<16xf32>
-        %4 = arith.truncf %2 : vector<16xf32> to vector<16xbf16>
-        %5 = arith.truncf %3 : vector<16xf32> to vector<16xbf16>
-        %p = tile.from_lanes %4, %5 : vector<16xbf16>, vector<16xbf16> -> vector<64x64xbf16>
-        %o = tile.mma %p, %k : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
-        %sums = tile.await %o : !tile.pending<vector<64x64xf32>>
-        tile.release %keys : <vector<64x64xbf16>>
-      }
-    }
-    ```
-  }];
-  let arguments = (ins Tile_LanesTile:$tile);
-  let results = (outs Variadic<VectorOfRank<[1]>>:$parts);
-  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($parts)";
-}
-
 /// Upstream's attribute. Its definition would bring all enumerations of the
 /// vector dialect into those of this one.
 def Tile_CombiningKindAttr : Attr<
@@ -109,6 +44,8 @@ def Tile_CombineOp : Tile_Op<"combine", [
     | operand or result | type |
     |---|---|
     | `value`, result | f32, i32 |
+    | `kind` | one that `vector.reduction` takes for this type |
+    | `masks` | powers of two below 32, the threads of a warp; at least one |
 
     Example: the maximum of a row that four threads hold.
 
@@ -123,6 +60,7 @@ def Tile_CombineOp : Tile_Op<"combine", [
                        DenseI64ArrayAttr:$masks);
   let results = (outs AnyTypeOf<[F32, I32]>:$result);
   let assemblyFormat = "$kind `,` $value `over` $masks attr-dict `:` type($value)";
+  let hasVerifier = 1;
 }
 
 def Tile_RowOp : Tile_Op<"row", [Pure]> {
@@ -209,9 +147,8 @@ def Tile_WriteOp : Tile_Op<"write", [
     ChannelIsDeclared, MemoryEffects<[MemWrite<Tile_ChannelResource>]>]> {
   let summary = "write this thread's row of the current stage";
   let description = [{
-    As `tile.read`, in the other direction: of the stage that the role will
-    commit next. A tile of `tile.from_lanes` is written as a whole: the threads of a matrix role write
-    it together.
+    As `tile.read`, in the other direction: of the stage that the role will commit next. A tile of `tile.from_lanes` is
+    written as a whole: the threads of a matrix role write it together.
 
     | operand | shape | element type |
     |---|---|---|

@@ -45,6 +45,8 @@ def Tile_MmaOperand : FixedVectorOfRankAndType<[2], [BF16, F16]>;
 def Tile_Accumulator : FixedVectorOfRankAndType<[2], [F32]>;
 def Tile_Pending : Type<CPred<"::llvm::isa<::fa4::tile::PendingType>($_self)">,
                         "a tile that an MMA is computing", "::fa4::tile::PendingType">;
+/// What lanes of a matrix role hold together.
+def Tile_LanesTile : FixedVectorOfRankAndType<[2], [F32, F16, BF16]>;
 def Tile_F32Value : FixedVectorOfRankAndType<[1, 2], [F32]>;
 def Tile_MemoryValue : FixedVectorOfRankAndType<[1, 2], [
     F64, F32, BF16, F16, F8E4M3FN, F8E5M2, I64, I32, I16, I8]>;
@@ -348,86 +350,6 @@ def Tile_ReduceAddOp : Tile_MemoryOp<"reduce_add", [AttrSizedOperandSegments]> {
 // Computation
 //===----------------------------------------------------------------------===//
 
-def Tile_MmaOp : Tile_Op<"mma", [
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
-    DeclareOpInterfaceMethods<ConditionallySpeculatable>,
-    AttrSizedOperandSegments,
-    OptionalTypesMatchWith<"acc and result have one type", "result", "acc",
-                           "::fa4::tile::getTileType($_self)">]> {
-  let summary = "matrix multiply-accumulate";
-  let description = [{
-    `result = A B + acc`, or `A B` without `acc`. `A` is `a`, or its transpose
-    with `transpose`; likewise `B`. Products and sums are in the result's
-    element type (f32). With `if`, `acc` is added only where the condition
-    holds, and not read otherwise.
-
-    In a role whose threads hold the result (of kind `matrix`), the result is a `!tile.pending`, of which `tile.await`
-    gives the tile. Such a role reads `b` from a stage of a channel, and `a` from a stage or from its registers.
-
-    In a kernel with a `cluster`, `M` is the number of rows of one CTA, 64 or 128 on sm_100a, and each CTA loads a half of
-    `B` along `N` (`split`, see `tile.load`). In a tile program it has no effects. In a role it is asynchronous: it reads
-    and writes stages of channels from where it stands on (see `tile.role`).
-
-    | operand | shape | element type |
-    |---|---|---|
-    | `a` | `M x K`, `K x M` with `transpose` | bf16, f16 |
-    | `b` | `K x N`, `N x K` with `transpose` | that of `a` |
-    | `acc` | `M x N` | f32 |
-    | result | `M x N`, or a `!tile.pending` of it | f32 |
-
-    Example:
-
-    ```mlir
-    func.func @scores(%q: vector<128x64xbf16>, %k: vector<128x64xbf16>) -> vector<128x128xf32> {
-      %s = tile.mma %q, transpose %k : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
-      return %s : vector<128x128xf32>
-    }
-    ```
-  }];
-  let arguments = (ins Tile_MmaOperand:$a, Tile_MmaOperand:$b,
-                       Optional<Tile_Accumulator>:$acc, Optional<I1>:$accumulate,
-                       UnitAttr:$transpose_a, UnitAttr:$transpose_b);
-  let results = (outs AnyTypeOf<[Tile_Accumulator, Tile_Pending]>:$result);
-  let assemblyFormat = [{
-    (`transpose` $transpose_a^)? $a `,` (`transpose` $transpose_b^)? $b
-    (`acc` $acc^)? (`if` $accumulate^)? attr-dict
-    `:` type($a) `,` type($b) `->` type($result)
-  }];
-  let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    /// Returns the type of the product, also of one that is pending.
-    ::mlir::VectorType getResultType() { return getTileType(getResult().getType()); }
-    bool isPending() { return ::llvm::isa<PendingType>(getResult().getType()); }
-    int64_t getM() { return getResultType().getDimSize(0); }
-    int64_t getN() { return getResultType().getDimSize(1); }
-    int64_t getK() { return getA().getType().getDimSize(getTransposeA() ? 0 : 1); }
-  }];
-}
-
-def Tile_AwaitOp : Tile_Op<"await", [
-    MemoryEffects<[MemRead<Tile_ChannelResource>, MemWrite<Tile_ChannelResource>]>,
-    TypesMatchWith<"the result is the pending tile", "pending", "result",
-                   "::llvm::cast<::fa4::tile::PendingType>($_self).getTileType()">]> {
-  let summary = "wait until an MMA of the role has ended";
-  let description = [{
-    `result` is the tile that the MMA has computed. The MMA has read its operands by then, and so have all MMAs that the
-    role has started before it: MMAs end in the order in which they start. **An MMA is awaited once, in the block in which
-    it starts**, so that none is under way where control flow meets.
-
-    How many MMAs may still be under way behind it (the number of a `wgmma.wait_group`) is counted from the program.
-
-    Example: see `!tile.pending`.
-  }];
-  let arguments = (ins Tile_Pending:$pending);
-  let results = (outs Tile_Accumulator:$result);
-  let assemblyFormat = "$pending attr-dict `:` qualified(type($pending))";
-  let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    /// Returns the MMA that is awaited, which the verifier has found.
-    MmaOp getMma();
-  }];
-}
-
 def Tile_RescaleOp : Tile_Op<"rescale", [
     Pure, AllTypesMatch<["value", "result"]>]> {
   let summary = "multiply rows, where a factor is not one";
@@ -525,6 +447,7 @@ include "fa4/Dialect/Tile/IR/TileChannelOps.td"
 include "fa4/Dialect/Tile/IR/TileClusterOps.td"
 include "fa4/Dialect/Tile/IR/TileLaneOps.td"
 include "fa4/Dialect/Tile/IR/TileLaunchOp.td"
+include "fa4/Dialect/Tile/IR/TileMmaOps.td"
 include "fa4/Dialect/Tile/IR/TileTurnOps.td"
 include "fa4/Dialect/Tile/IR/TileWorkOps.td"
 

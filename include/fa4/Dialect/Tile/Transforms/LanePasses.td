@@ -82,13 +82,19 @@ def TileDistribute : FA4_Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
     *Input*: roles whose values are whole tiles. *Output*: roles that say what one
     thread does: its values are one row of each tile.
 
-    This concerns roles that hold data: those of kind `vector`. The layout of a tile says which elements a thread
+    This concerns roles that hold data: those of kind `vector` and `matrix`. The layout of a tile says which elements a thread
     gets: where a role has as many threads as tiles have rows, the row that it can access in tensor memory. A matrix
     `vector<128x64xf32>` becomes `vector<64xf32>`, a vector with one element for each row a scalar; one with an
     element for each column stays whole. Which of the two a vector of rank 1 is follows from its origin and uses; to
     be both is an error, and so is an operation on elements of other threads.
 
-    `tile.wait` has no result afterwards. A `tile.read` reads the stage where the value is first used, at the latest
+    In a role of kind `matrix` a thread holds parts of two rows, and what is done with a tile is done with each part. A
+    value for each row is two scalars. A reduction over the columns is one of the thread's part, then of the four threads
+    that hold a row (`tile.combine`), and then with the start value, which all of them have. A tile is put together by
+    `tile.from_lanes` where an MMA or a stage takes it; `tile.to_lanes` gives the parts of an awaited one. A `tile.wait`
+    whose tile only MMAs read stays as it is. Lanes of such a role read no tiles from stages.
+
+    In other roles `tile.wait` has no result afterwards. A `tile.read` reads the stage where the value is first used, at the latest
     before the stage is handed on. A `tile.write` precedes `tile.commit`, followed by a `tile.fence` where MMAs or TMA
     stores read what the lanes have written to shared memory. A `tile.rescale` of a value that stays in its buffer
     reads and writes the buffer only in warps in which some factor is not 1, and not in the first pass of a loop that
@@ -179,7 +185,11 @@ def TileUnroll : FA4_Pass<"tile-unroll", "::fa4::tile::KernelOp"> {
 
     A signed comparison of the number of a column with a value that is the same in all columns becomes one word of
     bits for 32 columns, made by shifts, and a test of one bit for each element: ptxas moves the bits to predicates
-    several at a time. Sums of indices are taken not to overflow.
+    several at a time. Sums of indices are taken not to overflow. Where a thread holds only some columns of its row, a bit
+    stands for a column of the thread, and the layout says how many of these are in front of a limit.
+
+    In a role of kind `matrix` no operation is kept in its place, and no arithmetic becomes a loop: a branch between an MMA
+    and its await makes ptxas wait for the MMA.
 
     Arithmetic of `loop-instructions` or more for two columns, such as that of a long `score_mod`, becomes a loop over
     the pairs of a fragment: a copy for each pair would be nearly all of the time of a compilation, and more than

@@ -21,7 +21,7 @@ def TileSubtile : FA4_Pass<"tile-subtile", "::fa4::tile::KernelOp"> {
   let summary = "Cut MMAs into ones of the target's rows";
   let description = [{
     *Input*: a tile program with tiles of any number of rows. *Output*: the same program
-    with MMAs of the number of rows that the target's MMA has (128).
+    with MMAs of the number of rows that the target's MMA has (128; 64 on sm_90a).
 
     Where an MMA has more rows, the pass cuts the dimension of these rows into equal parts. It follows the dimension
     wherever it leads: through elementwise operations, reductions, broadcasts, loops and branches to loads and stores,
@@ -29,6 +29,9 @@ def TileSubtile : FA4_Pass<"tile-subtile", "::fa4::tile::KernelOp"> {
     of the original operations. Values that do not depend on the rows (keys, values) are shared by all parts. If
     another MMA sums along the cut dimension, it becomes a sequence of MMAs, each of which adds to the result of the
     one before.
+
+    Where a tile to be cut has as many columns as rows, and one `vector.step` or constant counts both, each use of it gets
+    a copy of its own, so that only the rows are cut.
 
     A kernel without such MMAs is left as it is. An operation that cannot work on parts is an error.
 

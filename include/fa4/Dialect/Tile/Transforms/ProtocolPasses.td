@@ -37,6 +37,9 @@ def TileVerifyProtocol : FA4_Pass<"tile-verify-protocol", "::fa4::tile::KernelOp
     The first values of a channel with `initial(n)` are undefined, also where lanes have
     rescaled them and handed them on in their place: an MMA must not add to them.
 
+    An MMA that lanes have started reads its stages when it starts and when it is awaited: whoever writes a stage in
+    between is ordered with one of these at most.
+
     A distributed role that commits a buffer in the place of a value of the same type that it has waited for hands on
     what is there, whether its lanes have written it or not. It may write some columns before it reads others. All
     columns of any other stage must be written before the commit.

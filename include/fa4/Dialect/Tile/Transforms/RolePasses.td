@@ -87,6 +87,12 @@ def TileWarpSpecialize : FA4_Pass<"tile-warp-specialize", "::fa4::tile::KernelOp
     | `exchange` | `tile.exchange`, between the lanes that compute its tile and `mma`. The lanes acquire the channel of its result, which has the place of the tile |
     | `idle` | warps that fill the last warpgroup |
 
+    Where MMAs accumulate in registers, the threads that hold a result start its MMA. `tile.mma` is then work of
+    `compute0`, ... like elementwise work: of the piece of its result, of its accumulator, and of an operand A that lanes
+    compute. Such a role is of kind `matrix`, awaits each MMA where it stands (`tile.await`), and releases a stage behind
+    the await of the last MMA that reads it. There is neither a role `mma` nor one for accumulators, and no channel
+    between MMAs and the arithmetic on their results.
+
     A channel is in tensor memory if the target's MMA writes the value there (a result for another role) or reads the
     value there (an accumulator, or a first operand that is not transposed). All other channels are in shared memory.
     An accumulator that another role modifies in the loop becomes a pair of channels on one buffer. The first

@@ -167,7 +167,13 @@ def TilePipeline : FA4_Pass<"tile-pipeline", "::fa4::tile::KernelOp"> {
        consume what became of this value, which is put in its place (`tile-share-buffers`). A loop that may make no
        pass at all is put under a condition, because its prologue must not run then either. A value that both stages
        use gets a second stage of its channel.
-    2. *Loads* are issued in the order in which their consumers wait for them,
+    2. *MMAs of lanes* (roles of kind `matrix`): an operation is of stage 1 if one iteration reaches it only by a way
+       from an MMA through the lanes back to an MMA, and of stage 0 otherwise. A pass of the new loop starts the MMAs of
+       stage 0, of the next iteration, and those of stage 1; then comes the work of lanes on the first ones, behind their
+       await, and then that on the others. What narrows a value to an operand of an MMA of stage 1 comes last, since that
+       MMA, of the iteration before, reads the registers until it is awaited. With `mmas = none` in the plan, and where
+       there is one stage, the loop stays as it is.
+    3. *Loads* are issued in the order in which their consumers wait for them,
        so that the loop of a load role is pipelined like its consumer's.
 
     In compute roles, lanes first wait for a loaded vector before the
@@ -243,7 +249,8 @@ def TileOrder : FA4_Pass<"tile-order", "::fa4::tile::KernelOp"> {
   let description = [{
     *Input*: pipelined roles. *Output*: the same roles, whose straight-line code hands values on early.
 
-    - A wait goes directly before the first use of its value, a release directly behind the last use.
+    - A wait goes directly before the first use of its value, a release directly behind the last use; of an MMA that
+      lanes have started, that is its await.
     - In compute roles an acquire goes to where the elementwise computation of its value begins, and operations that
       no commit depends on go behind the last commit. Outside of loops each value is computed directly before its
       first use.
@@ -305,7 +312,7 @@ def TilePingPong : FA4_Pass<"tile-ping-pong", "::fa4::tile::KernelOp"> {
     That pays where lanes compute for long enough: from kTurnShare of the time that the MMAs of a role take. Roles take
     turns only if each has one loop with MMAs, and all loops make as many passes.
 
-    Before (an MMA in the loop of each role):
+    Before:
 
     ```mlir
     tile.kernel @k() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {

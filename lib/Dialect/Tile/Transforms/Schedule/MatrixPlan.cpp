@@ -22,7 +22,8 @@
 //
 // so that the lanes work on scores while the queue adds up the output. P is
 // narrowed last, because until then the queue reads the registers of the P
-// before.
+// before. Roles that take turns at their MMAs (tile-ping-pong) rescale O before
+// they start S: a turn should be short.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +41,10 @@ using namespace fa4::tile;
 namespace {
 class MatrixPlanner {
 public:
-  explicit MatrixPlanner(scf::ForOp loop) : loop(loop), body(loop.getBody()) {
+  explicit MatrixPlanner(scf::ForOp loop)
+      : loop(loop), body(loop.getBody()),
+        takesTurns(shouldTakeTurns(
+            loop, loop->getParentOfType<KernelOp>().getTarget())) {
     plan.loop = loop;
   }
 
@@ -50,7 +54,16 @@ public:
 
 private:
   /// When the operations of a pass run, in this order.
-  enum Turn { StartsFirst, StartsSecond, FirstRest, SecondRest, Narrowed };
+  enum Turn {
+    BeforeMmas,
+    StartsFirst,
+    StartsSecond,
+    FirstRest,
+    SecondRest,
+    Narrowed
+  };
+  Turn getTurn(Operation *op, const llvm::DenseSet<Operation *> &first,
+               const llvm::DenseSet<Operation *> &second);
 
   bool isOrdered(Operation *op);
   SetVector<Value> used(Operation *op);
@@ -62,6 +75,7 @@ private:
 
   scf::ForOp loop;
   Block *body;
+  bool takesTurns;
   llvm::DenseMap<Operation *, unsigned> stage;
   /// The operations of lanes that use a result of an MMA of the iteration.
   llvm::DenseSet<Operation *> behindQueue;
@@ -182,6 +196,25 @@ llvm::DenseSet<Operation *> MatrixPlanner::findNeeded(unsigned number) {
   return needed;
 }
 
+MatrixPlanner::Turn
+MatrixPlanner::getTurn(Operation *op, const llvm::DenseSet<Operation *> &first,
+                       const llvm::DenseSet<Operation *> &second) {
+  if (isNarrowed(op))
+    return Narrowed;
+  if (stage.lookup(op) == 0)
+    return first.contains(op) ? StartsFirst : FirstRest;
+  if (!second.contains(op))
+    return SecondRest;
+  // Work of lanes on values that the pass before has left.
+  bool isOfLanes =
+      isMemoryEffectFree(op) && llvm::none_of(used(op), [&](Value value) {
+        Operation *def = value.getDefiningOp();
+        return def && def->getBlock() == body && isTile(value.getType()) &&
+               stage.lookup(def) == 1;
+      });
+  return takesTurns && isOfLanes ? BeforeMmas : StartsSecond;
+}
+
 void MatrixPlanner::run() {
   findStages();
   for (Operation &op : body->without_terminator())
@@ -192,12 +225,7 @@ void MatrixPlanner::run() {
     Operation *op = &each;
     if (!isOrdered(op))
       continue;
-    Turn turn = isNarrowed(op)          ? Narrowed
-                : stage.lookup(op) == 0 ? (first.contains(op) ? StartsFirst
-                                                              : FirstRest)
-                : second.contains(op)   ? StartsSecond
-                                        : SecondRest;
-    turns[turn].push_back(op);
+    turns[getTurn(op, first, second)].push_back(op);
     plan.stage[op] = stage.lookup(op);
   }
   for (ArrayRef<Operation *> ops : turns)

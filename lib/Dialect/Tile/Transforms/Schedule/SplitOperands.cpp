@@ -180,7 +180,8 @@ static bool isTransposedB(WaitOp wait) {
          llvm::all_of(wait.getValue().getUses(), [&](OpOperand &use) {
            auto mma = dyn_cast<MmaOp>(use.getOwner());
            return mma && !mma.isPending() && &use == &mma.getBMutable() &&
-                  mma.getTransposeB() && !mma.getTransposeA() && mma->getBlock() == wait->getBlock();
+                  mma.getTransposeB() && !mma.getTransposeA() &&
+                  mma->getBlock() == wait->getBlock();
          });
 }
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Schedule.h"
 #include "fa4/Dialect/Tile/Analysis/IndexForms.h"
 #include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
@@ -46,8 +47,8 @@ static scf::ForOp findLoop(RoleOp role) {
   return found;
 }
 
-/// Returns the cycles of the exponentials in a pass of the loop, which stand for
-/// the work of lanes.
+/// Returns the cycles of the exponentials in a pass of the loop, which stand
+/// for the work of lanes.
 static uint64_t countLaneCycles(scf::ForOp loop,
                                 const TargetDescription &target) {
   uint64_t elements = 0;
@@ -59,15 +60,17 @@ static uint64_t countLaneCycles(scf::ForOp loop,
   return elements / target.rates.mufu;
 }
 
-static bool pays(scf::ForOp loop, const TargetDescription &target) {
+bool fa4::tile::shouldTakeTurns(scf::ForOp loop,
+                                const TargetDescription &target) {
   uint64_t mmas = 0;
   for (auto mma : loop.getBody()->getOps<MmaOp>())
     mmas += countMmaCycles(mma, target);
   return countLaneCycles(loop, target) >= kTurnShare * mmas;
 }
 
-/// Returns the roles that can take turns: all that start MMAs by lanes, if their
-/// loops make as many passes. Empty if they cannot, or if it does not pay.
+/// Returns the roles that can take turns: all that start MMAs by lanes, if
+/// their loops make as many passes. Empty if they cannot, or if it does not
+/// pay.
 static SmallVector<Player> findPlayers(KernelOp kernel) {
   SmallVector<Player> players;
   IndexForms forms;
@@ -75,9 +78,9 @@ static SmallVector<Player> findPlayers(KernelOp kernel) {
     if (!role.startsMmas() || role.runsOnOneThread())
       continue;
     scf::ForOp loop = findLoop(role);
-    if (!loop || !pays(loop, kernel.getTarget()) ||
-        (!players.empty() && forms.getTripCount(loop) !=
-                                 forms.getTripCount(players.front().loop)))
+    if (!loop || !shouldTakeTurns(loop, kernel.getTarget()) ||
+        (!players.empty() &&
+         forms.getTripCount(loop) != forms.getTripCount(players.front().loop)))
       return {};
     players.push_back({role, loop});
   }

@@ -1,0 +1,90 @@
+//===- FragmentWrites.cpp - tiles of fragments in shared memory ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RoleParts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::tile;
+
+/// The place in a tile of the bytes that a thread stores, or whose address it
+/// gives: a row, and a distance in the row.
+struct FragmentWriteLowering::Place {
+  Value row, bytes;
+};
+
+/// For each 16 rows and 16 columns of 16 bits, which are those of a warp,
+/// stmatrix takes four matrices of 8x8: a thread's word is the one that the
+/// instruction takes from it, and thread `l` gives the address of row `l mod 8`
+/// of matrix `l / 8` (PTX ISA, "stmatrix"). With `.x4` these are in the order
+/// of the registers of a fragment: the rows of the upper half, those of the
+/// lower half, and both again eight columns to the right. Elements of 32 bits
+/// are stored by pairs.
+FragmentWriteLowering::Place
+FragmentWriteLowering::findPlace(int64_t elementBytes) {
+  Value thread = row();
+  auto bits = [&](Value from, int64_t shift, int64_t mask) -> Value {
+    Value shifted =
+        shift ? arith::ShRUIOp::create(b, from, constant(shift)) : from;
+    return arith::AndIOp::create(b, shifted, constant(mask));
+  };
+  auto times = [&](Value value, int64_t factor) -> Value {
+    return arith::MulIOp::create(b, value, constant(factor));
+  };
+  Value lane = bits(thread, 0, 31);
+  Value firstRow = times(arith::ShRUIOp::create(b, thread, constant(5)), 16);
+  bool isNarrow = elementBytes == 2;
+  Value inWarp = isNarrow ? bits(lane, 0, 15) : bits(lane, 2, 7);
+  return {arith::AddIOp::create(b, firstRow, inWarp),
+          isNarrow ? times(bits(lane, 4, 1), 16) : times(bits(lane, 0, 3), 8)};
+}
+
+LogicalResult FragmentWriteLowering::lower(WriteOp op) {
+  const Buffer &buffer = layout.buffer(op.getChannel());
+  ArrayRef<Value> words = matrices.getRegisters(op.getValue());
+  if (!buffer.span)
+    return op.emitOpError("writes a tile to a channel without a swizzle");
+  Value stage = stageOf(buffer, RingUse::Commit);
+  Place place = findPlace(buffer.elementBytes);
+  Value start = arith::MulIOp::create(b, place.row, constant(buffer.span));
+  Value pattern =
+      arith::AndIOp::create(b, arith::ShRUIOp::create(b, start, constant(3)),
+                            constant(buffer.span - 16));
+  Value base = addStage(start, buffer, stage);
+  // Returns the pointer `bytes` to the right in the row, which is `down` rows
+  // of a whole number of patterns below.
+  auto pointer = [&](int64_t bytes, int64_t down) {
+    Value inSpan =
+        arith::OrIOp::create(b, place.bytes, constant(bytes % buffer.span));
+    Value swizzled = arith::XOrIOp::create(b, inSpan, pattern);
+    return sharedPointer(buffer.offset +
+                             bytes / buffer.span * buffer.boxBytes() +
+                             down * buffer.span,
+                         arith::AddIOp::create(b, base, swizzled));
+  };
+  if (buffer.elementBytes == 2) {
+    for (size_t word = 0; word < words.size(); word += 4)
+      NVVM::StMatrixOp::create(
+          b, pointer(int64_t(word) / 4 * 32, 0), words.slice(word, 4),
+          NVVM::MMALayout::row,
+          NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
+          NVVM::LdStMatrixEltType::B16);
+    return success();
+  }
+  for (size_t word = 0; word < words.size(); word += 2) {
+    Value pair = vector::FromElementsOp::create(
+        b, VectorType::get({2}, words[word].getType()), words.slice(word, 2));
+    LLVM::StoreOp::create(b, pair,
+                          pointer(int64_t(word) / 4 * 32, word / 2 % 2 * 8),
+                          /*alignment=*/8);
+  }
+  return success();
+}
