@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Analysis/ScheduleTable.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/Format.h"
@@ -48,9 +49,7 @@ static std::string sourceOf(Value value) {
                           });
     return text + "]";
   }
-  if (value.getDefiningOp<FromLanesOp>())
-    return kRegisters.str();
-  return "-";
+  return getHome(value) == ValueHome::Fragment ? kRegisters.str() : "-";
 }
 
 /// Describes a product of tiles.

@@ -22,8 +22,7 @@
 //
 // so that the lanes work on scores while the queue adds up the output. P is
 // narrowed last, because until then the queue reads the registers of the P
-// before. Roles that take turns at their MMAs (tile-ping-pong) rescale O before
-// they start S: a turn should be short.
+// before.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,10 +40,7 @@ using namespace fa4::tile;
 namespace {
 class MatrixPlanner {
 public:
-  explicit MatrixPlanner(scf::ForOp loop)
-      : loop(loop), body(loop.getBody()),
-        takesTurns(shouldTakeTurns(
-            loop, loop->getParentOfType<KernelOp>().getTarget())) {
+  explicit MatrixPlanner(scf::ForOp loop) : loop(loop), body(loop.getBody()) {
     plan.loop = loop;
   }
 
@@ -54,16 +50,7 @@ public:
 
 private:
   /// When the operations of a pass run, in this order.
-  enum Turn {
-    BeforeMmas,
-    StartsFirst,
-    StartsSecond,
-    FirstRest,
-    SecondRest,
-    Narrowed
-  };
-  Turn getTurn(Operation *op, const llvm::DenseSet<Operation *> &first,
-               const llvm::DenseSet<Operation *> &second);
+  enum Turn { StartsFirst, StartsSecond, FirstRest, SecondRest, Narrowed };
 
   bool isOrdered(Operation *op);
   SetVector<Value> used(Operation *op);
@@ -75,7 +62,6 @@ private:
 
   scf::ForOp loop;
   Block *body;
-  bool takesTurns;
   llvm::DenseMap<Operation *, unsigned> stage;
   /// The operations of lanes that use a result of an MMA of the iteration.
   llvm::DenseSet<Operation *> behindQueue;
@@ -196,25 +182,6 @@ llvm::DenseSet<Operation *> MatrixPlanner::findNeeded(unsigned number) {
   return needed;
 }
 
-MatrixPlanner::Turn
-MatrixPlanner::getTurn(Operation *op, const llvm::DenseSet<Operation *> &first,
-                       const llvm::DenseSet<Operation *> &second) {
-  if (isNarrowed(op))
-    return Narrowed;
-  if (stage.lookup(op) == 0)
-    return first.contains(op) ? StartsFirst : FirstRest;
-  if (!second.contains(op))
-    return SecondRest;
-  // Work of lanes on values that the pass before has left.
-  bool isOfLanes =
-      isMemoryEffectFree(op) && llvm::none_of(used(op), [&](Value value) {
-        Operation *def = value.getDefiningOp();
-        return def && def->getBlock() == body && isTile(value.getType()) &&
-               stage.lookup(def) == 1;
-      });
-  return takesTurns && isOfLanes ? BeforeMmas : StartsSecond;
-}
-
 void MatrixPlanner::run() {
   findStages();
   for (Operation &op : body->without_terminator())
@@ -225,7 +192,12 @@ void MatrixPlanner::run() {
     Operation *op = &each;
     if (!isOrdered(op))
       continue;
-    turns[getTurn(op, first, second)].push_back(op);
+    Turn turn = isNarrowed(op) ? Narrowed
+                : stage.lookup(op) == 0
+                    ? (first.contains(op) ? StartsFirst : FirstRest)
+                : second.contains(op) ? StartsSecond
+                                      : SecondRest;
+    turns[turn].push_back(op);
     plan.stage[op] = stage.lookup(op);
   }
   for (ArrayRef<Operation *> ops : turns)

@@ -91,11 +91,6 @@ llvm::FailureOr<LoopPlans> planLoops(KernelOp kernel, const RoleGraph &graph,
 /// tiles has a place in the order.
 LoopPlan planMatrixLoop(mlir::scf::ForOp loop);
 
-/// Returns true if roles whose lanes run such a loop should take turns at their
-/// MMAs (TilePingPong.cpp): lanes compute for long enough meanwhile.
-bool shouldTakeTurns(mlir::scf::ForOp loop,
-                     const fa4::TargetDescription &target);
-
 /// Rewrites a loop as its plan says. A loop with two stages becomes a prologue,
 /// a loop of one iteration less, and an epilogue. A value that both stages use
 /// gets a second stage of its channel.

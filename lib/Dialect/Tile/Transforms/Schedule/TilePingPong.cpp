@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Schedule.h"
 #include "fa4/Dialect/Tile/Analysis/IndexForms.h"
 #include "fa4/Dialect/Tile/Analysis/RowWork.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
@@ -60,8 +59,7 @@ static uint64_t countLaneCycles(scf::ForOp loop,
   return elements / target.rates.mufu;
 }
 
-bool fa4::tile::shouldTakeTurns(scf::ForOp loop,
-                                const TargetDescription &target) {
+static bool pays(scf::ForOp loop, const TargetDescription &target) {
   uint64_t mmas = 0;
   for (auto mma : loop.getBody()->getOps<MmaOp>())
     mmas += countMmaCycles(mma, target);
@@ -78,7 +76,7 @@ static SmallVector<Player> findPlayers(KernelOp kernel) {
     if (!role.startsMmas() || role.runsOnOneThread())
       continue;
     scf::ForOp loop = findLoop(role);
-    if (!loop || !shouldTakeTurns(loop, kernel.getTarget()) ||
+    if (!loop || !pays(loop, kernel.getTarget()) ||
         (!players.empty() &&
          forms.getTripCount(loop) != forms.getTripCount(players.front().loop)))
       return {};
