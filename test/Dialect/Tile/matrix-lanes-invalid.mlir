@@ -119,3 +119,43 @@ tile.kernel @combine_half() attributes {chip = "sm_90a", grid = [#tile.extent<"1
     %y = tile.combine #vector.kind<add>, %x over [1, 2] : f16
   }
 }
+
+// -----
+
+func.func @combine_maximum_of_integers(%x: i32) -> i32 {
+  // expected-error @below {{combines values of type 'i32' by maximumf, which is not for this type}}
+  %y = tile.combine #vector.kind<maximumf>, %x over [1, 2] : i32
+  return %y : i32
+}
+
+// -----
+
+func.func @combine_unsigned_of_floats(%x: f32) -> f32 {
+  // expected-error @below {{combines values of type 'f32' by minui, which is not for this type}}
+  %y = tile.combine #vector.kind<minui>, %x over [1, 2] : f32
+  return %y : f32
+}
+
+// -----
+
+func.func @combine_other_warps(%x: f32) -> f32 {
+  // expected-error @below {{has the mask 32; masks are powers of two below 32, the threads of a warp}}
+  %y = tile.combine #vector.kind<add>, %x over [1, 32] : f32
+  return %y : f32
+}
+
+// -----
+
+func.func @combine_two_at_once(%x: f32) -> f32 {
+  // expected-error @below {{has the mask 3; masks are powers of two below 32}}
+  %y = tile.combine #vector.kind<add>, %x over [3] : f32
+  return %y : f32
+}
+
+// -----
+
+func.func @combine_nothing(%x: f32) -> f32 {
+  // expected-error @below {{has no masks}}
+  %y = tile.combine #vector.kind<add>, %x over [] : f32
+  return %y : f32
+}
