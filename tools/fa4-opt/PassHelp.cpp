@@ -36,7 +36,7 @@ static constexpr std::pair<StringRef, StringRef> kHeadings[] = {
      "attn-to subtile pair-ctas lazy-rescale tile-plan assign-work"},
     {"Roles, channels, schedule and memory",
      "warp-specialize tile-schedule split-values tile-pipeline tile-order "
-     "tile-stages split-exp share-buffers allocate"},
+     "ping-pong tile-stages split-exp share-buffers allocate"},
     {"Threads and machine code",
      "split-loop distribute unroll lane-math tile-to-nvvm"},
     {"Host code and embedding", "binary launch host"}};

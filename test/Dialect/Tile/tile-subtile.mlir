@@ -275,3 +275,32 @@ tile.kernel @square(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "6
   %masked = arith.select %visible, %s, %low : vector<128x128xi1>, vector<128x128xf32>
   tile.store %masked, %o[%at, %c0] : vector<128x128xf32>, memref<?x128xf32>
 }
+
+// -----
+
+// One broadcast of a scalar is added to the numbers of rows and of columns of a square tile: each has its own copy.
+// CHECK-LABEL: tile.kernel @square_broadcast(
+// CHECK: vector.broadcast %{{.*}} : index to vector<64xindex>
+// CHECK: vector.broadcast %{{.*}} : index to vector<128xindex>
+tile.kernel @square_broadcast(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "64"]},
+                              %o: memref<?x128xf32> {tile.name = "o", tile.dims = ["M", "128"]})
+    attributes {chip = "sm_90a", grid = [#tile.extent<"M" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %at = arith.muli %i, %c128 : index
+  %low = arith.constant dense<0.0> : vector<128x128xf32>
+  %tq = tile.load %q[%at, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %tk = tile.load %q[%c0, %c0] : memref<?x64xbf16> -> vector<128x64xbf16>
+  %s = tile.mma %tq, transpose %tk : vector<128x64xbf16>, vector<128x64xbf16> -> vector<128x128xf32>
+  %number = vector.step : vector<128xindex>
+  %same = vector.broadcast %at : index to vector<128xindex>
+  %row_number = arith.addi %number, %same : vector<128xindex>
+  %column_number = arith.subi %number, %same : vector<128xindex>
+  %rows = vector.shape_cast %row_number : vector<128xindex> to vector<128x1xindex>
+  %row = vector.broadcast %rows : vector<128x1xindex> to vector<128x128xindex>
+  %column = vector.broadcast %column_number : vector<128xindex> to vector<128x128xindex>
+  %visible = arith.cmpi sle, %column, %row : vector<128x128xindex>
+  %masked = arith.select %visible, %s, %low : vector<128x128xi1>, vector<128x128xf32>
+  tile.store %masked, %o[%at, %c0] : vector<128x128xf32>, memref<?x128xf32>
+}

@@ -529,10 +529,13 @@ static bool isSquareCut(Value value, Dimensions &dimensions,
 
 /// Gives each use of a number of rows or columns, or of a constant, a copy of
 /// its own. Where a tile has as many rows as columns, one `vector.step` may
-/// count both, and would tie them together.
+/// count both, or one broadcast of a scalar be compared with both, and would
+/// tie them together.
 static void separateUses(KernelOp kernel) {
   auto isFree = [](Operation *op) {
-    return isa<vector::StepOp>(op) || op->hasTrait<OpTrait::ConstantLike>();
+    auto broadcast = dyn_cast<vector::BroadcastOp>(op);
+    return isa<vector::StepOp>(op) || op->hasTrait<OpTrait::ConstantLike>() ||
+           (broadcast && !isa<VectorType>(broadcast.getSource().getType()));
   };
   for (Operation *op : fa4::collectOpsIf(kernel, isFree)) {
     if (!isa<VectorType>(op->getResult(0).getType()))
