@@ -13,7 +13,7 @@ import pytest
 
 from fa4.errors import LaunchError
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="needs torch")
 
 from fa4_bench.hopper import candidates, check, clock, measure, ours, reference, replayed, rows, specs  # noqa: E402
 from fa4_bench.hopper.rows import Form  # noqa: E402

@@ -117,14 +117,13 @@ FLAWS = {
     "uneven groups": lambda p, t: _static(p).replace(
         dataclasses.replace(p, **_STATIC).type("q"), _uneven(p)),
     "unknown chip": None,
-    "chip without tensor memory": None,
     "name": _line("@program", '@"a b"'),
     "twice": lambda p, t: t + t,
     "cut short": lambda p, t: t[: len(t) // 2],
     "empty": lambda p, t: "",
     "nothing to compile": lambda p, t: "func.func @f() { return }",
 }  # fmt: skip
-_CHIPS = {"unknown chip": "sm_42", "chip without tensor memory": "sm_90a"}
+_CHIPS = {"unknown chip": "sm_42"}
 _EVERYTHING = frozenset(["B", "Sq", "Sk", "Hq", "Hkv"])
 _STATIC = dict(static=_EVERYTHING, strided=())
 # These end with the program as it was, or cannot be told from a legal one.
