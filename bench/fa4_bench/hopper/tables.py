@@ -243,5 +243,5 @@ def page(recorded, modelled):
         raise ValueError("there are no figures of our kernels yet")
     if not recorded["commit"].isalnum():
         raise ValueError(f"the measurement is of commit '{recorded['commit']}': measure a commit without changes")
-    head = results.head("Attention on a Hopper card, beside others", headline(recorded), "./bench/hopper --write", recorded["commit"], recorded["date"])
+    head = results.head("Attention on a Hopper card, beside others", headline(recorded), "./bench/hopper --report --write", recorded["commit"], recorded["date"])
     return head + body(recorded, modelled)
