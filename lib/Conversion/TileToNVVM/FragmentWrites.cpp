@@ -55,9 +55,7 @@ LogicalResult FragmentWriteLowering::lower(WriteOp op) {
   Value stage = stageOf(buffer, RingUse::Commit);
   Place place = findPlace(buffer.elementBytes);
   Value start = arith::MulIOp::create(b, place.row, constant(buffer.span));
-  Value pattern =
-      arith::AndIOp::create(b, arith::ShRUIOp::create(b, start, constant(3)),
-                            constant(buffer.span - 16));
+  Value pattern = swizzlePattern(buffer, start);
   Value base = addStage(start, buffer, stage);
   // Returns the pointer `bytes` to the right in the row, which is `down` rows
   // of a whole number of patterns below.

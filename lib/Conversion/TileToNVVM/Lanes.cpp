@@ -209,12 +209,8 @@ Value LaneLowering::chunkPointer(const Buffer &buffer, Value stage,
   if (!isa<AffineConstantExpr>(firstBox))
     boxOfThread = evaluate(firstBox, thread);
   Value matrixRow = evaluate(origin.getResult(0), thread);
-  // The start of a stage is a multiple of 8 spans, so the swizzle only depends
-  // on the row: bits 4.. of the address ^= bits 7.. of it, inside of the span.
   Value start = arith::MulIOp::create(b, matrixRow, constant(buffer.span));
-  Value pattern =
-      arith::AndIOp::create(b, arith::ShRUIOp::create(b, start, constant(3)),
-                            constant(buffer.span - 16));
+  Value pattern = swizzlePattern(buffer, start);
   Value swizzled = arith::OrIOp::create(b, start, pattern);
   Value chunk =
       arith::XOrIOp::create(b, swizzled, constant(bytes % buffer.span));

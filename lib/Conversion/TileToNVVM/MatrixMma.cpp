@@ -123,17 +123,11 @@ LogicalResult MatrixMmaLowering::checkShape(MmaOp op) {
 /// a sum that stays below 2^14.
 FailureOr<MatrixMmaLowering::SharedOperand>
 MatrixMmaLowering::findShared(MmaOp op, Value value, bool majorK) {
-  auto found = handles.find(value);
-  if (found == handles.end() || !found->second.channel)
-    return op.emitOpError("has an operand that lies in no channel; MMAs read "
-                          "tiles that the role has waited for");
   SharedOperand operand;
-  operand.handle = found->second;
-  operand.buffer = &layout.buffer(operand.handle.channel);
-  operand.majorK = majorK;
-  const Buffer &buffer = *operand.buffer;
-  if (failed(operand.check(op)))
+  if (failed(operand.find(op, value, majorK, handles, layout)) ||
+      failed(operand.check(op)))
     return failure();
+  const Buffer &buffer = *operand.buffer;
   int64_t swizzle = buffer.span == 128 ? 1 : buffer.span == 64 ? 2 : 3;
   operand.high = uint32_t(operand.getStride() | swizzle << 30);
   Value start = arith::ShRUIOp::create(

@@ -78,15 +78,9 @@ LogicalResult MmaLowering::checkTensorMemory(MmaOp op, Value value,
 /// Finds which part of which stage an operand covers.
 FailureOr<MmaLowering::MatrixOperand>
 MmaLowering::findOperand(MmaOp op, Value value, bool majorK) {
-  auto found = handles.find(value);
-  if (found == handles.end() || !found->second.channel)
-    return op.emitOpError("has an operand that lies in no channel; MMAs read "
-                          "tiles that the role has waited for");
   MatrixOperand operand;
-  operand.handle = found->second;
-  operand.buffer = &layout.buffer(operand.handle.channel);
-  operand.majorK = majorK;
-  if (failed(checkParts(op, value, operand)))
+  if (failed(operand.find(op, value, majorK, handles, layout)) ||
+      failed(checkParts(op, value, operand)))
     return failure();
   if (operand.buffer->elementBytes != 2)
     return op.emitOpError("has an operand with elements of ")

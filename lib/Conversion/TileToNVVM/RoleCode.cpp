@@ -137,6 +137,14 @@ Value RoleCode::addStage(Value address, const Buffer &buffer, Value stage,
   return arith::AddIOp::create(b, address, distance);
 }
 
+/// The start of a stage is a multiple of 8 spans, so the swizzle only depends
+/// on the row: bits 4.. of the address ^= bits 7.. of it, inside of the span.
+Value RoleCode::swizzlePattern(const Buffer &buffer, Value rowStart) {
+  return arith::AndIOp::create(b,
+                               arith::ShRUIOp::create(b, rowStart, constant(3)),
+                               constant(buffer.span - 16));
+}
+
 Value RoleCode::tensorAddress(const Buffer &buffer, Value stage,
                               int64_t column) {
   return add(addStage(values.tensorMemory, buffer, stage),

@@ -121,6 +121,9 @@ protected:
   /// which `unit` bytes or columns are 1.
   mlir::Value addStage(mlir::Value address, const Buffer &buffer,
                        mlir::Value stage, int64_t unit = 1);
+  /// Returns what the swizzle of a matrix in shared memory adds (by xor) to the
+  /// distance from the start of a row, which begins at `rowStart` of a stage.
+  mlir::Value swizzlePattern(const Buffer &buffer, mlir::Value rowStart);
   /// Returns the address (i32) of a column of a stage in tensor memory.
   mlir::Value tensorAddress(const Buffer &buffer, mlir::Value stage,
                             int64_t column);

@@ -11,6 +11,19 @@
 using namespace mlir;
 using namespace fa4::tile;
 
+LogicalResult SharedMatrix::find(MmaOp op, Value value, bool majorK,
+                                 const DenseMap<Value, Handle> &handles,
+                                 const KernelLayout &layout) {
+  auto found = handles.find(value);
+  if (found == handles.end() || !found->second.channel)
+    return op.emitOpError("has an operand that lies in no channel; MMAs read "
+                          "tiles that the role has waited for");
+  handle = found->second;
+  buffer = &layout.buffer(handle.channel);
+  this->majorK = majorK;
+  return success();
+}
+
 LogicalResult SharedMatrix::check(MmaOp op) const {
   int64_t columnBytes = handle.column * buffer->elementBytes;
   if (handle.row % 8 != 0)

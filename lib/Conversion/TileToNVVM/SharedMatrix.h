@@ -40,6 +40,12 @@ struct SharedMatrix {
   /// offset).
   int64_t getStride() const { return 8 * buffer->span / 16; }
 
+  /// Sets the members for an operand whose tile the role has waited for. Emits
+  /// an error on the MMA if `value` is no such tile.
+  mlir::LogicalResult find(MmaOp op, mlir::Value value, bool majorK,
+                           const llvm::DenseMap<mlir::Value, Handle> &handles,
+                           const KernelLayout &layout);
+
   /// Checks that the operand begins where a descriptor can begin.
   mlir::LogicalResult check(MmaOp op) const;
 };
