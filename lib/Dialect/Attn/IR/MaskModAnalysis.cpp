@@ -7,111 +7,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "MaskModAnalysis.h"
-#include "fa4/Dialect/Attn/IR/Attn.h"
+#include "LinearForm.h"
 #include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/APInt.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace fa4::attn;
-
-/// A constant whose magnitude is larger is no sequence position, and a bound
-/// beyond it is none that kernels take in the mask attribute. Sums of a few
-/// constants within this limit do not overflow 64 bits.
-static constexpr int64_t kMaxConstant = int64_t(1) << 30;
-
-namespace {
-/// The linear form query * q + key * k + constant, for query index q and key
-/// index k.
-struct LinearForm {
-  int64_t query = 0, key = 0, constant = 0;
-
-  LinearForm operator-() const { return {-query, -key, -constant}; }
-  LinearForm operator-(const LinearForm &other) const {
-    return {query - other.query, key - other.key, constant - other.constant};
-  }
-  LinearForm operator+(const LinearForm &other) const {
-    return {query + other.query, key + other.key, constant + other.constant};
-  }
-  /// True if the form is proven not negative for all positions, which are not
-  /// negative themselves.
-  bool isNonNegative() const { return query >= 0 && key >= 0 && constant >= 0; }
-  bool isSmall() const {
-    return std::abs(constant) <= kMaxConstant && std::abs(query) <= 4 &&
-           std::abs(key) <= 4;
-  }
-};
-} // namespace
-
-/// Whether linear forms pass through the conversion: it has to keep the numbers
-/// that positions may have.
-static bool keepsPositions(arith::IndexCastOp cast) {
-  auto width = [](Type type) {
-    return isa<IndexType>(type) ? 64u : type.getIntOrFloatBitWidth();
-  };
-  return !isa<ShapedType>(cast.getType()) && width(cast.getType()) >= 32 &&
-         width(cast.getIn().getType()) >= 32;
-}
-
-namespace {
-/// Values as linear forms of the query and key index arguments of `block`.
-/// Each value is looked at once, however many others are computed from it.
-class LinearForms {
-public:
-  explicit LinearForms(Block &block) : block(block) {}
-
-  std::optional<LinearForm> get(Value value) {
-    fa4::visitPostOrder<Value>(
-        value, [&](Value v) { return forms.contains(v); },
-        [](Value v, SmallVectorImpl<Value> &operands) {
-          Operation *op = v.getDefiningOp();
-          if (isa_and_nonnull<arith::IndexCastOp, arith::AddIOp, arith::SubIOp>(
-                  op))
-            operands.append(op->operand_begin(), op->operand_end());
-        },
-        [&](Value v) {
-          std::optional<LinearForm> form = compute(v);
-          forms.try_emplace(v, form);
-        });
-    return forms.lookup(value);
-  }
-
-private:
-  std::optional<LinearForm> compute(Value value);
-
-  Block &block;
-  llvm::DenseMap<Value, std::optional<LinearForm>> forms;
-};
-} // namespace
-
-std::optional<LinearForm> LinearForms::compute(Value value) {
-  if (value == block.getArgument(kNumMaskModArgs - 2))
-    return LinearForm{1, 0, 0};
-  if (value == block.getArgument(kNumMaskModArgs - 1))
-    return LinearForm{0, 1, 0};
-
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant))) {
-    if (constant.getSignificantBits() > 64)
-      return std::nullopt;
-    LinearForm form{0, 0, constant.getSExtValue()};
-    return form.isSmall() ? std::optional(form) : std::nullopt;
-  }
-
-  Operation *op = value.getDefiningOp();
-  if (auto cast = dyn_cast_or_null<arith::IndexCastOp>(op))
-    return keepsPositions(cast) ? forms.lookup(cast.getIn()) : std::nullopt;
-  if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
-    return std::nullopt;
-  std::optional<LinearForm> lhs = forms.lookup(op->getOperand(0)),
-                            rhs = forms.lookup(op->getOperand(1));
-  if (!lhs || !rhs)
-    return std::nullopt;
-  LinearForm form = isa<arith::AddIOp>(op) ? *lhs + *rhs : *lhs - *rhs;
-  return form.isSmall() ? std::optional(form) : std::nullopt;
-}
 
 void Band::intersect(const Band &other) {
   auto meet = [](std::optional<int64_t> &a, std::optional<int64_t> b) {
@@ -122,15 +27,45 @@ void Band::intersect(const Band &other) {
   meet(right, other.right);
 }
 
+void Band::unite(const Band &other) {
+  auto join = [](std::optional<int64_t> a, std::optional<int64_t> b) {
+    return a && b ? std::optional(std::max(*a, *b)) : std::nullopt;
+  };
+  left = join(left, other.left);
+  right = join(right, other.right);
+}
+
+//===----------------------------------------------------------------------===//
+// Comparisons
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A band that holds every key for which a comparison is true. It holds no
+/// others if `isExact`.
+struct ComparisonBand {
+  Band band;
+  bool isExact = false;
+
+  ComparisonBand intersect(const ComparisonBand &other) const {
+    Band both = band;
+    both.intersect(other.band);
+    return {both, isExact && other.isExact};
+  }
+};
+} // namespace
+
 /// Returns the band of keys for which `form` <= 0.
-static std::optional<Band> getBandWhereNotPositive(const LinearForm &form) {
-  if (std::abs(form.constant) > kMaxConstant)
-    return std::nullopt;
-  if (form.query == -1 && form.key == 1) // j <= i - c
-    return Band{std::nullopt, -form.constant};
-  if (form.query == 1 && form.key == -1) // j >= i + c
-    return Band{-form.constant, std::nullopt};
-  return std::nullopt;
+static ComparisonBand getBandWhereNotPositive(const LinearForm &form) {
+  // For a form v, distance * (j - i) + low <= denominator * v <= 0.
+  int64_t distance = form.key;
+  if (distance == 0 || form.query != -distance)
+    return {};
+  int64_t bound = llvm::divideFloorSigned(-form.low, std::abs(distance));
+  if (std::abs(bound) > kMaxConstant)
+    return {};
+  Band band;
+  (distance > 0 ? band.right : band.left) = bound;
+  return {band, form.isExact()};
 }
 
 /// Returns x if `value` is the absolute value of x, as `math.absi` or as the
@@ -149,21 +84,6 @@ static Value getOperandOfAbs(Value value) {
   if (isNegated(max.getRhs(), max.getLhs()))
     return max.getLhs();
   return isNegated(max.getLhs(), max.getRhs()) ? max.getRhs() : Value();
-}
-
-/// Returns the band of keys for which the absolute value of `x` is at most
-/// `bound`.
-static std::optional<Band> getBandAround(Value x, const LinearForm &bound,
-                                         LinearForms &forms) {
-  std::optional<LinearForm> form = forms.get(x);
-  if (!form)
-    return std::nullopt;
-  std::optional<Band> band = getBandWhereNotPositive(*form - bound);
-  std::optional<Band> other = getBandWhereNotPositive(-*form - bound);
-  if (!band || !other)
-    return std::nullopt;
-  band->intersect(*other);
-  return band;
 }
 
 /// Returns the predicate that holds for (b, a) where `predicate` holds for
@@ -194,78 +114,82 @@ static arith::CmpIPredicate swapSides(arith::CmpIPredicate predicate) {
   llvm_unreachable("unknown predicate");
 }
 
+/// Returns the band of keys for which the absolute value of `x` is at most
+/// `bound`.
+static ComparisonBand getBandAround(const LinearForm &x,
+                                    const LinearForm &bound) {
+  return getBandWhereNotPositive(x - bound).intersect(
+      getBandWhereNotPositive(-x - bound));
+}
+
 /// The band of a comparison of an absolute value with a constant, such as
 /// |i - j| <= 128.
-static std::optional<Band> getBandOfAbs(arith::CmpIPredicate predicate,
-                                        Value lhs, Value rhs,
-                                        LinearForms &forms) {
+static ComparisonBand getBandOfAbs(arith::CmpIPredicate predicate, Value lhs,
+                                   Value rhs, LinearForms &forms) {
   using Predicate = arith::CmpIPredicate;
   if (!getOperandOfAbs(lhs)) {
     std::swap(lhs, rhs);
     predicate = swapSides(predicate);
   }
-  Value x = getOperandOfAbs(lhs);
+  std::optional<LinearForm> x = forms.get(getOperandOfAbs(lhs));
   std::optional<LinearForm> bound = forms.get(rhs);
   // Of a negative bound, an unsigned comparison makes a large one.
-  if (!x || !bound || !bound->isNonNegative())
-    return std::nullopt;
+  if (!x || !bound || !bound->isNonNegative)
+    return {};
   if (predicate == Predicate::sle || predicate == Predicate::ule)
-    return getBandAround(x, *bound, forms);
+    return getBandAround(*x, *bound);
   if (predicate == Predicate::slt || predicate == Predicate::ult)
-    return getBandAround(x, *bound - LinearForm{0, 0, 1}, forms);
-  return std::nullopt;
+    return getBandAround(*x, *bound - LinearForm::getConstant(1));
+  return {};
 }
 
-static std::optional<Band> getBand(arith::CmpIPredicate predicate, Value left,
-                                   Value right, LinearForms &forms) {
+/// Returns the predicate of the signed comparison with the same result, for
+/// numbers that are not negative.
+static arith::CmpIPredicate getSigned(arith::CmpIPredicate predicate) {
+  using Predicate = arith::CmpIPredicate;
+  switch (predicate) {
+  case Predicate::ult:
+    return Predicate::slt;
+  case Predicate::ule:
+    return Predicate::sle;
+  case Predicate::ugt:
+    return Predicate::sgt;
+  case Predicate::uge:
+    return Predicate::sge;
+  default:
+    return predicate;
+  }
+}
+
+static ComparisonBand getBand(arith::CmpIPredicate predicate, Value left,
+                              Value right, LinearForms &forms) {
   if (getOperandOfAbs(left) || getOperandOfAbs(right))
     return getBandOfAbs(predicate, left, right, forms);
   std::optional<LinearForm> lhs = forms.get(left);
   std::optional<LinearForm> rhs = forms.get(right);
   if (!lhs || !rhs)
-    return std::nullopt;
+    return {};
+  if (lhs->isNonNegative && rhs->isNonNegative)
+    predicate = getSigned(predicate);
   LinearForm difference = *lhs - *rhs, opposite = *rhs - *lhs;
-  LinearForm one{0, 0, 1};
-  bool sameAsSigned = lhs->isNonNegative() && rhs->isNonNegative();
+  LinearForm one = LinearForm::getConstant(1);
 
   using Predicate = arith::CmpIPredicate;
   switch (predicate) {
-  case Predicate::ule:
-    if (!sameAsSigned)
-      return std::nullopt;
-    [[fallthrough]];
   case Predicate::sle:
     return getBandWhereNotPositive(difference);
-  case Predicate::ult:
-    if (!sameAsSigned)
-      return std::nullopt;
-    [[fallthrough]];
   case Predicate::slt:
     return getBandWhereNotPositive(difference + one);
-  case Predicate::uge:
-    if (!sameAsSigned)
-      return std::nullopt;
-    [[fallthrough]];
   case Predicate::sge:
     return getBandWhereNotPositive(opposite);
-  case Predicate::ugt:
-    if (!sameAsSigned)
-      return std::nullopt;
-    [[fallthrough]];
   case Predicate::sgt:
     return getBandWhereNotPositive(opposite + one);
-  case Predicate::eq: {
-    std::optional<Band> band = getBandWhereNotPositive(difference);
-    std::optional<Band> other = getBandWhereNotPositive(opposite);
-    if (!band || !other)
-      return std::nullopt;
-    band->intersect(*other);
-    return band;
+  case Predicate::eq:
+    return getBandWhereNotPositive(difference)
+        .intersect(getBandWhereNotPositive(opposite));
+  default:
+    return {};
   }
-  case Predicate::ne:
-    return std::nullopt;
-  }
-  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -331,9 +255,10 @@ SmallVector<BandConjunct> fa4::attn::findBandConjuncts(Region &maskMod) {
         continue;
       auto predicate = isNegated ? arith::invertPredicate(cmp.getPredicate())
                                  : cmp.getPredicate();
-      if (std::optional<Band> band =
-              getBand(predicate, cmp.getLhs(), cmp.getRhs(), forms))
-        found.push_back({use, *band, /*neutral=*/!isNegated});
+      auto [band, isExact] =
+          getBand(predicate, cmp.getLhs(), cmp.getRhs(), forms);
+      if (isExact)
+        found.push_back({use, band, /*neutral=*/!isNegated});
     } else if (op->hasOneUse()) {
       // A product with other users keeps its value, so its factors are not
       // taken out.
@@ -341,4 +266,109 @@ SmallVector<BandConjunct> fa4::attn::findBandConjuncts(Region &maskMod) {
     }
   }
   return found;
+}
+
+//===----------------------------------------------------------------------===//
+// What a condition implies
+//===----------------------------------------------------------------------===//
+
+/// A band, or std::nullopt where there is no key at all.
+using MaybeBand = std::optional<Band>;
+
+static MaybeBand both(MaybeBand a, const MaybeBand &b) {
+  if (!a || !b)
+    return std::nullopt;
+  a->intersect(*b);
+  return a;
+}
+
+static MaybeBand either(MaybeBand a, const MaybeBand &b) {
+  if (!a || !b)
+    return a ? a : b;
+  a->unite(*b);
+  return a;
+}
+
+namespace {
+/// Bands that hold the keys for which a condition is true, and those for which
+/// it is false. Nothing is known of a condition by default.
+struct ConditionBands {
+  MaybeBand ifTrue = Band(), ifFalse = Band();
+
+  ConditionBands operator!() const { return {ifFalse, ifTrue}; }
+  ConditionBands operator&(const ConditionBands &other) const {
+    return {both(ifTrue, other.ifTrue), either(ifFalse, other.ifFalse)};
+  }
+  ConditionBands operator|(const ConditionBands &other) const {
+    return !(!*this & !other);
+  }
+};
+
+/// The bands of conditions. Each condition is looked at once, however many
+/// others are computed from it.
+class Conditions {
+public:
+  explicit Conditions(Block &block) : forms(block) {}
+
+  ConditionBands get(Value condition);
+
+private:
+  ConditionBands compute(Value condition);
+
+  LinearForms forms;
+  llvm::DenseMap<Value, ConditionBands> bands;
+};
+} // namespace
+
+ConditionBands Conditions::get(Value condition) {
+  fa4::visitPostOrder<Value>(
+      condition, [&](Value each) { return bands.contains(each); },
+      [](Value each, SmallVectorImpl<Value> &operands) {
+        Operation *op = each.getDefiningOp();
+        if (isa_and_nonnull<arith::AndIOp, arith::OrIOp, arith::XOrIOp,
+                            arith::SelectOp>(op))
+          operands.append(op->operand_begin(), op->operand_end());
+      },
+      [&](Value each) {
+        ConditionBands found = compute(each);
+        bands.try_emplace(each, found);
+      });
+  return bands.lookup(condition);
+}
+
+ConditionBands Conditions::compute(Value condition) {
+  if (matchPattern(condition, m_One()))
+    return {Band(), std::nullopt};
+  if (matchPattern(condition, m_Zero()))
+    return {std::nullopt, Band()};
+  Operation *op = condition.getDefiningOp();
+  if (!op)
+    return {};
+  auto operand = [&](unsigned i) { return bands.lookup(op->getOperand(i)); };
+  auto choose = [](const ConditionBands &which, const ConditionBands &x,
+                   const ConditionBands &y) {
+    return (which & x) | (!which & y);
+  };
+  return llvm::TypeSwitch<Operation *, ConditionBands>(op)
+      .Case([&](arith::CmpIOp cmp) -> ConditionBands {
+        auto get = [&](arith::CmpIPredicate predicate) {
+          return getBand(predicate, cmp.getLhs(), cmp.getRhs(), forms).band;
+        };
+        return {get(cmp.getPredicate()),
+                get(arith::invertPredicate(cmp.getPredicate()))};
+      })
+      .Case([&](arith::AndIOp) { return operand(0) & operand(1); })
+      .Case([&](arith::OrIOp) { return operand(0) | operand(1); })
+      .Case([&](arith::XOrIOp) {
+        return choose(operand(0), !operand(1), operand(1));
+      })
+      .Case([&](arith::SelectOp) {
+        return choose(operand(0), operand(1), operand(2));
+      })
+      .Default(ConditionBands());
+}
+
+std::optional<Band> fa4::attn::findImpliedBand(Region &maskMod) {
+  Block &block = maskMod.front();
+  return Conditions(block).get(block.getTerminator()->getOperand(0)).ifTrue;
 }

@@ -19,7 +19,12 @@ namespace fa4::attn {
 struct Band {
   std::optional<int64_t> left, right;
 
+  bool operator==(const Band &other) const {
+    return left == other.left && right == other.right;
+  }
   void intersect(const Band &other);
+  /// Makes this the smallest band that holds both.
+  void unite(const Band &other);
 };
 
 /// One factor of the conjunction that a mask_mod yields, and the band of keys
@@ -41,6 +46,12 @@ struct BandConjunct {
 /// Index arithmetic is taken as exact: sequence positions are non-negative and
 /// far below 2^31.
 llvm::SmallVector<BandConjunct> findBandConjuncts(mlir::Region &maskMod);
+
+/// Returns a band that holds every key that `maskMod` shows, and may hold
+/// others: the numbers of blocks that positions lie in are compared, as in
+/// i / 256 == j / 256, and conditions are combined in any way. Returns nothing
+/// if `maskMod` is seen to hide all keys.
+std::optional<Band> findImpliedBand(mlir::Region &maskMod);
 
 } // namespace fa4::attn
 
