@@ -83,6 +83,17 @@ DOCUMENT = Mod(
     mask_py=lambda b, h, i, j, di, dj: di[b, i] == dj[b, j],
 )
 
+# A window is read off these. In C's rounding and in Python's a position has the same quotient.
+DOCUMENTS_OF_5 = Mod(
+    mask="""
+        %five = arith.constant 5 : index
+        %di = arith.divsi %i, %five : index
+        %dj = arith.floordivsi %j, %five : index
+        %same = arith.cmpi eq, %di, %dj : index
+        attn.yield %same : i1""",
+    mask_py=lambda b, h, i, j: i // 5 == j // 5,
+)
+
 PREFIX_LM = Mod(
     captures=("?xi32",),
     draw=lambda rng, sizes: (rng.integers(0, 5, sizes.batch).astype(np.int32),),

@@ -107,6 +107,7 @@ def regions():
     yield Form("bias", SOME, mod=mods.BIAS, layout="bhsd")
     yield Form("document", SOME, mod=mods.DOCUMENT)
     yield Form("document_causal", SOME, mod=mods.DOCUMENT, mask=Mask.causal(TOP))
+    yield Form("documents_of_5", SOME, mod=mods.DOCUMENTS_OF_5)
     yield Form("prefix_lm", SOME, mod=mods.PREFIX_LM)
     yield Form("capped_alibi_in_document", SOME, mod=mods.CAPPED_ALIBI_IN_DOCUMENT)
     yield Form("hiding", SOME, mod=mods.HIDING, dlse=True)

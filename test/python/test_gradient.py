@@ -111,7 +111,7 @@ CASES = {
     "sinks of small gradients": Gradient(head_dim=32, sizes=Sizes(1, 1, 900, 1, 8), sinks="f16", dsinks=True),
     "sinks without a gradient": Gradient(sizes=Sizes(1, 60, 150, 1, 2), sinks="f32"),
     **{
-        f"{kind}, {name}": Gradient(sizes=Sizes(2, 150, 140, 1, 2), **forms[name], **more)
+        f"{kind}, {name}": Gradient(**(dict(sizes=Sizes(2, 150, 140, 1, 2)) | forms[name] | more))
         for kind, forms, name, more in (
             ("score_mod", SCORE_MODS, "softcap", {"mask": Mask.causal(BR)}),
             ("score_mod", SCORE_MODS, "alibi", {"kind": "tensor"}),
@@ -120,6 +120,9 @@ CASES = {
             ("score_mod", SCORE_MODS, "hides keys", {}),
             ("score_mod", SCORE_MODS, "by batch and head", {"static": ALL}),
             ("mask_mod", MASK_MODS, "blocks", {}),
+            ("mask_mod", MASK_MODS, "documents", {"sizes": Sizes(1, 700, 900, 1, 2)}),
+            ("mask_mod", MASK_MODS, "causal documents", {"head_dim": 128}),
+            ("mask_mod", MASK_MODS, "causal blocks", {"sizes": Sizes(1, 300, 400, 1, 2)}),
             ("mask_mod", MASK_MODS, "prefix", {"head_dim": 128}),
             ("mask_mod", MASK_MODS, "nothing", {"dlse": True}),
             ("mask_mod", MASK_MODS, "with score_mod", {}),

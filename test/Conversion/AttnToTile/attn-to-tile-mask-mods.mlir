@@ -30,6 +30,12 @@
 // $ fa4-opt gradient-mod.mlir --attn-to-tile | diff gradient.tile -
 // $ fa4-opt gradient-scores.mlir --attn-to-tile | diff gradient.tile -
 //
+// So do documents of one length, which stay a mask_mod within a window.
+//
+// $ fa4-opt documents-window.mlir --attn-to-tile -o documents.tile
+// $ fa4-opt documents.mlir --attn-to-tile | diff documents.tile -
+// $ fa4-opt documents.mlir --canonicalize --attn-to-tile | diff documents.tile -
+//
 // What is no band stays a mask_mod, and so does the rest of a product.
 //
 // $ fa4-opt prefix.mlir --attn-to-tile
@@ -167,6 +173,52 @@ func.func @f(%q: !t, %k: !t) -> !t {
       attn.yield %r : i1
     }
   return %o : !t
+}
+
+//--- documents-window.mlir
+!t = tensor<1x?x2x64xbf16>
+!l = tensor<1x2x?xf32>
+func.func @f(%q: !t, %k: !t, %l: !l) -> (!t, !t) {
+  %o = attn.sdpa %q, %k, %k layout<bshd> mask<window, left = 255, right = 255, top_left> : !t, !t, !t -> !t
+    mask_mod(%b: index, %h: index, %i: index, %j: index) {
+      %c = arith.constant 256 : index
+      %di = arith.floordivsi %i, %c : index
+      %dj = arith.floordivsi %j, %c : index
+      %r = arith.cmpi eq, %di, %dj : index
+      attn.yield %r : i1
+    }
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %k out(%q) dout(%q) lse(%l) layout<bshd> mask<window, left = 255, right = 255, top_left> : !t, !t, !t, !t, !t, !l -> !t, !t, !t
+    mask_mod(%b: index, %h: index, %i: index, %j: index) {
+      %c = arith.constant 256 : index
+      %di = arith.floordivsi %i, %c : index
+      %dj = arith.floordivsi %j, %c : index
+      %r = arith.cmpi eq, %di, %dj : index
+      attn.yield %r : i1
+    }
+  return %o, %dk : !t, !t
+}
+
+//--- documents.mlir
+!t = tensor<1x?x2x64xbf16>
+!l = tensor<1x2x?xf32>
+func.func @f(%q: !t, %k: !t, %l: !l) -> (!t, !t) {
+  %o = attn.sdpa %q, %k, %k layout<bshd> : !t, !t, !t -> !t
+    mask_mod(%b: index, %h: index, %i: index, %j: index) {
+      %c = arith.constant 256 : index
+      %di = arith.floordivsi %i, %c : index
+      %dj = arith.floordivsi %j, %c : index
+      %r = arith.cmpi eq, %di, %dj : index
+      attn.yield %r : i1
+    }
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %k out(%q) dout(%q) lse(%l) layout<bshd> : !t, !t, !t, !t, !t, !l -> !t, !t, !t
+    mask_mod(%b: index, %h: index, %i: index, %j: index) {
+      %c = arith.constant 256 : index
+      %di = arith.floordivsi %i, %c : index
+      %dj = arith.floordivsi %j, %c : index
+      %r = arith.cmpi eq, %di, %dj : index
+      attn.yield %r : i1
+    }
+  return %o, %dk : !t, !t
 }
 
 //--- prefix.mlir

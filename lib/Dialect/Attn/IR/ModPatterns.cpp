@@ -273,6 +273,27 @@ static MaskAttr getMaskAttr(AttentionOpInterface op, Band band) {
   return MaskAttr::get(op.getContext(), band.left, band.right, alignment);
 }
 
+/// Returns `band`, anchored as `alignment` says, without the bounds that hide
+/// no key at the op's static sizes.
+///
+/// The tensors' sizes stand for the lengths of single sequences (cu_seqlens,
+/// seqlens_k), which are at most as large: a bound that hides nothing in a
+/// longer sequence hides nothing in a shorter one.
+static Band dropVacuousBounds(AttentionOpInterface op, Band band,
+                              MaskAlignment alignment) {
+  DimOrder order = getDimOrder(op.getLayout());
+  std::optional<int64_t> sq = getStaticSize(op.getQ(), order.seq);
+  std::optional<int64_t> sk = getStaticSize(op.getK(), order.seq);
+  bool topLeft = alignment == MaskAlignment::TopLeft;
+  std::optional<int64_t> rightLimit = topLeft ? sk : sq;
+  std::optional<int64_t> leftLimit = topLeft ? sq : sk;
+  if (band.left && leftLimit && *band.left >= *leftLimit - 1)
+    band.left = std::nullopt;
+  if (band.right && rightLimit && *band.right >= *rightLimit - 1)
+    band.right = std::nullopt;
+  return band;
+}
+
 namespace {
 /// Moves those factors of a mask_mod that describe a causal mask or a window
 /// into the mask attribute, by which lowerings skip key blocks.
@@ -308,6 +329,38 @@ struct MaskModToMaskAttr
   }
 };
 
+/// Narrows the mask attribute to a band outside of which mask_mod shows no key,
+/// so that lowerings skip the key blocks there. The region stays: inside of the
+/// band it hides keys, too. For example, keys of the same document of 256 are
+/// at most 255 away.
+struct NarrowMaskToMaskMod
+    : public OpInterfaceRewritePattern<AttentionOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOpInterface op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getMaskMod().empty())
+      return failure();
+    std::optional<Band> implied = findImpliedBand(op.getMaskMod());
+    std::optional<Band> band = getTopLeftBand(op);
+    if (!implied || !band)
+      return failure();
+    implied->intersect(*band);
+    // A bound that hides nothing would be dropped again.
+    auto drop = [&](const Band &each) {
+      return dropVacuousBounds(op, each, MaskAlignment::TopLeft);
+    };
+    Band narrowed = drop(*implied);
+    if (narrowed == drop(*band))
+      return failure();
+    MaskAttr mask = ::getMaskAttr(op, narrowed);
+    if (!mask)
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(mask); });
+    return success();
+  }
+};
+
 /// Removes the bounds of a band that hide no key at the op's static sizes. For
 /// example, a bottom-right causal mask hides nothing from a single query.
 struct DropVacuousMaskBounds
@@ -319,28 +372,15 @@ struct DropVacuousMaskBounds
     MaskAttr mask = op.getMaskAttr();
     if (!mask)
       return failure();
-    // The tensors' sizes stand for the lengths of single sequences (cu_seqlens,
-    // seqlens_k), which are at most as large: a bound that hides nothing in a
-    // longer sequence hides nothing in a shorter one.
-    DimOrder order = getDimOrder(op.getLayout());
-    std::optional<int64_t> sq = getStaticSize(op.getQ(), order.seq);
-    std::optional<int64_t> sk = getStaticSize(op.getK(), order.seq);
-    bool topLeft = mask.getAlignment() == MaskAlignment::TopLeft;
-    std::optional<int64_t> rightLimit = topLeft ? sk : sq;
-    std::optional<int64_t> leftLimit = topLeft ? sq : sk;
-
-    std::optional<int64_t> left = mask.getLeft(), right = mask.getRight();
-    if (left && leftLimit && *left >= *leftLimit - 1)
-      left = std::nullopt;
-    if (right && rightLimit && *right >= *rightLimit - 1)
-      right = std::nullopt;
-    if (left == mask.getLeft() && right == mask.getRight())
+    Band band{mask.getLeft(), mask.getRight()};
+    Band smaller = dropVacuousBounds(op, band, mask.getAlignment());
+    if (smaller == band)
       return failure();
-    MaskAttr smaller;
-    if (left || right)
-      smaller =
-          MaskAttr::get(op.getContext(), left, right, mask.getAlignment());
-    rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(smaller); });
+    MaskAttr smallerMask;
+    if (smaller.left || smaller.right)
+      smallerMask = MaskAttr::get(op.getContext(), smaller.left, smaller.right,
+                                  mask.getAlignment());
+    rewriter.modifyOpInPlace(op, [&] { op.setMaskAttr(smallerMask); });
     return success();
   }
 };
@@ -352,7 +392,8 @@ struct DropVacuousMaskBounds
 
 void fa4::attn::populateModPatterns(RewritePatternSet &patterns) {
   patterns.add<EraseTrivialMods, DropUnusedCaptures, HidingScoreModToMaskMod,
-               MaskModToMaskAttr, DropVacuousMaskBounds>(patterns.getContext());
+               MaskModToMaskAttr, NarrowMaskToMaskMod, DropVacuousMaskBounds>(
+      patterns.getContext());
 }
 
 static void foldConstants(Region &region) {
@@ -385,6 +426,7 @@ void fa4::attn::simplifyMods(AttentionOpInterface op) {
   foldConstants(op.getMaskMod());
   if (succeeded(MaskModToMaskAttr(context).matchAndRewrite(op, rewriter)))
     foldConstants(op.getMaskMod());
+  (void)NarrowMaskToMaskMod(context).matchAndRewrite(op, rewriter);
   if (failed(EraseTrivialMods(context).matchAndRewrite(op, rewriter)))
     bypassHiddenScoreMod(op);
 }

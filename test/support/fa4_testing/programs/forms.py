@@ -33,6 +33,8 @@ BLOCK = capture(0, "i32")
 SAME_BLOCK = ("cmpi", "eq", ("arith.divui", ("to_i32", I), BLOCK), ("arith.divui", ("to_i32", J), BLOCK))
 CAUSAL = ("cmpi", "sle", J, I)
 PREFIX = ("arith.ori", CAUSAL, ("cmpi", "slt", J, capture(0, "index")))
+DOCUMENT = tuple(("arith.floordivsi", x, index(48)) for x in (I, J))
+DOCUMENTS = ("cmpi", "eq", *DOCUMENT)
 NEAR = ("arith.andi", ("cmpi", "sle", ("arith.subi", I, J), index(30)), ("cmpi", "sle", ("arith.subi", J, I), index(9)))
 
 SCORE_MODS = {
@@ -57,6 +59,11 @@ SCORE_MODS = {
 MASK_MODS = {
     "causal": dict(visible=CAUSAL),
     "blocks": dict(visible=SAME_BLOCK, captures=(("i32", 48),)),
+    # A window is read off these, within which the region still decides.
+    "documents": dict(visible=DOCUMENTS),
+    "causal documents": dict(visible=("arith.andi", DOCUMENTS, CAUSAL), sizes=Sizes(1, 300, 90)),
+    "causal blocks": dict(visible=("cmpi", "sge", *DOCUMENT)),
+    "documents and near": dict(visible=("arith.ori", DOCUMENTS, NEAR), mask=Mask(TL, 60, 20)),
     "prefix": dict(visible=PREFIX, captures=(("index", 70),)),
     "sliding": dict(visible=NEAR),
     "sliding and causal": dict(visible=NEAR, mask=Mask.causal(TL)),

@@ -21,6 +21,8 @@ class AttentionOpInterface;
 ///   leaves this condition to mask_mod;
 /// - factors of mask_mod that are a causal mask or a window are in the mask
 ///   attribute, by which blocks of keys are skipped;
+/// - the mask attribute is no wider than a band that the rest of mask_mod
+///   implies, as documents of a fixed length do;
 /// - a region that has no effect is gone. A score_mod stays if gradients of
 ///   captures are asked for, because they are derivatives of it.
 ///
