@@ -9,6 +9,7 @@
 #include "RoleParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -29,8 +30,12 @@ struct FragmentWriteLowering::Place {
 /// lower half, and both again eight columns to the right. Elements of 32 bits
 /// are stored by pairs.
 FragmentWriteLowering::Place
-FragmentWriteLowering::findPlace(int64_t elementBytes) {
+FragmentWriteLowering::findPlace(Operation *op, int64_t elementBytes) {
   Value thread = row();
+  // Behind a loop the place is computed once more, rather than kept in
+  // registers over the loop, where accumulators take nearly all.
+  if (!op->getParentOfType<scf::ForOp>())
+    thread = pin(b, thread);
   auto bits = [&](Value from, int64_t shift, int64_t mask) -> Value {
     Value shifted =
         shift ? arith::ShRUIOp::create(b, from, constant(shift)) : from;
@@ -53,20 +58,22 @@ LogicalResult FragmentWriteLowering::lower(WriteOp op) {
   if (!buffer.span)
     return op.emitOpError("writes a tile to a channel without a swizzle");
   Value stage = stageOf(buffer, RingUse::Commit);
-  Place place = findPlace(buffer.elementBytes);
+  Place place = findPlace(op, buffer.elementBytes);
   Value start = arith::MulIOp::create(b, place.row, constant(buffer.span));
-  Value pattern = swizzlePattern(buffer, start);
-  Value base = addStage(start, buffer, stage);
+  Value inSpan =
+      arith::XOrIOp::create(b, place.bytes, swizzlePattern(buffer, start));
+  Value base = arith::AddIOp::create(b, addStage(start, buffer, stage), inSpan);
   // Returns the pointer `bytes` to the right in the row, which is `down` rows
-  // of a whole number of patterns below.
+  // of a whole number of patterns below. Rows and stages begin at multiples of
+  // a span, so the bits of the distance are changed in the whole address: a
+  // loop then keeps one address and no distances in registers.
   auto pointer = [&](int64_t bytes, int64_t down) {
-    Value inSpan =
-        arith::OrIOp::create(b, place.bytes, constant(bytes % buffer.span));
-    Value swizzled = arith::XOrIOp::create(b, inSpan, pattern);
+    Value swizzled =
+        arith::XOrIOp::create(b, base, constant(bytes % buffer.span));
     return sharedPointer(buffer.offset +
                              bytes / buffer.span * buffer.boxBytes() +
                              down * buffer.span,
-                         arith::AddIOp::create(b, base, swizzled));
+                         swizzled);
   };
   if (buffer.elementBytes == 2) {
     for (size_t word = 0; word < words.size(); word += 4)

@@ -231,6 +231,37 @@ Value LaneLowering::rowPointer(const Buffer &buffer, Value stage) {
   return sharedPointer(buffer.offset, addStage(offset, buffer, stage));
 }
 
+/// Reads the thread's elements of a vector with one for each column, which lies
+/// in order: those in columns side by side at a time.
+Value LaneLowering::readColumns(ReadOp op, const Buffer &buffer, Value stage) {
+  MLIRContext *context = b.getContext();
+  const ValueLayout *held = role.getLayout();
+  int64_t columns = op.getChannel().getType().getTileType().getNumElements();
+  int64_t first = op.getColumn();
+  SmallVector<int64_t> columnOf = held->getColumnsOfThread(context, columns);
+  Value origin =
+      evaluate(held->getOrigin(context, columns).getResult(1), row());
+  Value start =
+      addStage(arith::MulIOp::create(b, origin, constant(buffer.elementBytes)),
+               buffer, stage);
+  auto type = cast<VectorType>(op.getValue().getType());
+  Value all = LLVM::PoisonOp::create(b, type);
+  for (int64_t begin = 0, end; begin < type.getNumElements(); begin = end) {
+    end = begin + 1;
+    while (end < type.getNumElements() &&
+           columnOf[first + end] == columnOf[first + end - 1] + 1)
+      ++end;
+    int64_t bytes = columnOf[first + begin] * buffer.elementBytes;
+    auto part = VectorType::get(end - begin, type.getElementType());
+    int64_t align = std::gcd(kChunk, std::gcd(bytes, bytesOf(part)));
+    Value pointer = sharedPointer(buffer.offset + bytes, start);
+    Value loaded = LLVM::LoadOp::create(b, part, pointer, align);
+    all = vector::InsertStridedSliceOp::create(
+        b, loaded, all, ArrayRef<int64_t>{begin}, ArrayRef<int64_t>{1});
+  }
+  return all;
+}
+
 LogicalResult LaneLowering::lower(ReadOp op) {
   if (failed(requireLanes(op)))
     return failure();
@@ -246,6 +277,10 @@ LogicalResult LaneLowering::lower(ReadOp op) {
     return success();
   }
   Value stage = lastWaitedStage(buffer);
+  if (op.getAll() && !role.getLayout()->hasElementsByColumn(b.getContext())) {
+    mapping.map(op.getValue(), readColumns(op, buffer, stage));
+    return success();
+  }
   if (!buffer.span) {
     // Without a swizzle, the elements of a tile are in order.
     bool vector = isa<VectorType>(type);

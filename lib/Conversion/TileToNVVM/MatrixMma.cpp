@@ -223,12 +223,13 @@ LogicalResult MatrixMmaLowering::lower(MmaOp op) {
     return failure();
   unsigned results = op.getN() / 2;
   SmallVector<Value> inputs;
-  if (op.getAcc())
-    llvm::append_range(inputs, getRegisters(op.getAcc()));
-  if (op.getAcc() && inputs.size() != results)
+  Value sum = op.getAcc() ? Value(op.getAcc()) : Value(op.getOnto());
+  if (sum)
+    llvm::append_range(inputs, getRegisters(sum));
+  if (sum && inputs.size() != results)
     return op.emitOpError("has an accumulator that no registers of the role "
                           "hold (tile.from_lanes)");
-  std::string constraints = constrainResults(results, bool(op.getAcc()));
+  std::string constraints = constrainResults(results, bool(sum));
   // Operands that are tied to results have numbers of their own.
   unsigned firstInput = results + inputs.size();
   FailureOr<SharedOperand> sharedA = failure();
@@ -253,7 +254,7 @@ LogicalResult MatrixMmaLowering::lower(MmaOp op) {
     return failure();
   inputs.push_back(sharedB->low);
   constraints += ",r";
-  if (op.getAcc()) {
+  if (sum) {
     Value condition =
         op.getAccumulate()
             ? mapping.lookupOrDefault(op.getAccumulate())
@@ -263,31 +264,39 @@ LogicalResult MatrixMmaLowering::lower(MmaOp op) {
   }
   std::string text = writeProduct(op, results, firstInput,
                                   succeeded(sharedA) ? &*sharedA : nullptr,
-                                  *sharedB, bool(op.getAcc()));
+                                  *sharedB, bool(sum));
   registers[op.getResult()] =
       buildAssembly(b, text, results, inputs, constraints);
   return success();
 }
 
-/// Returns how many MMAs the role has started between this one and its wait.
+/// Returns how many MMAs may still be under way behind the wait: those that the
+/// role has started since the one that it waits for, or since a later one for
+/// which it has waited before. More would tell ptxas that an MMA is under way
+/// which has ended, and it would say that its registers are read (C7514).
 static unsigned countLater(AwaitOp op) {
+  Operation *last = op.getMma();
+  for (auto other : op->getBlock()->getOps<AwaitOp>())
+    if (other->isBeforeInBlock(op) && last->isBeforeInBlock(other.getMma()))
+      last = other.getMma();
   unsigned count = 0;
-  for (Operation *next = op.getMma()->getNextNode(); next != op;
+  for (Operation *next = last->getNextNode(); next != op;
        next = next->getNextNode())
     count += isa<MmaOp>(next);
   return count;
 }
 
-/// The wait keeps the registers of A, too: the MMA reads them until it has
+/// The wait keeps the registers of A, too: the MMAs read them until they have
 /// ended.
 LogicalResult MatrixMmaLowering::lower(AwaitOp op) {
   SmallVector<Value> inputs(getRegisters(op.getPending()));
   unsigned results = inputs.size();
   std::string constraints = constrainResults(results, /*tied=*/true);
-  for (Value word : getRegisters(op.getMma().getA())) {
-    inputs.push_back(word);
-    constraints += ",r";
-  }
+  for (MmaOp mma : op.getMmas())
+    for (Value word : getRegisters(mma.getA())) {
+      inputs.push_back(word);
+      constraints += ",r";
+    }
   registers[op.getResult()] = buildAssembly(
       b, formatv("wgmma.wait_group.sync.aligned {0};", countLater(op)).str(),
       results, inputs, constraints);

@@ -139,6 +139,7 @@ public:
   void finish();
 
 private:
+  mlir::Value readColumns(ReadOp op, const Buffer &buffer, mlir::Value stage);
   mlir::FailureOr<mlir::Value> readTensorMemory(ReadOp op,
                                                 const Buffer &buffer);
   mlir::LogicalResult writeTensorMemory(WriteOp op, const Buffer &buffer);
@@ -175,7 +176,7 @@ public:
 
 private:
   struct Place;
-  Place findPlace(int64_t elementBytes);
+  Place findPlace(mlir::Operation *op, int64_t elementBytes);
 
   const MatrixMmaLowering &matrices;
 };

@@ -147,3 +147,57 @@ tile.kernel @products(%xs: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
 // TURN: nvvm.barrier.arrive id = %[[ONE]] number_of_threads = %[[ALL]]
 // TURN: nvvm.barrier id = %[[TWO]] number_of_threads = %[[ALL]]
 // TURN: nvvm.barrier.arrive id = %[[ONE]] number_of_threads = %[[ALL]]
+
+// -----
+
+// Of a vector with a number for each column, a thread reads two of every eight, from column 2 (t mod 4) on. Where a later
+// product has been awaited, an earlier one has ended: fewer are under way than have started since. Products of a sum
+// write the same registers without a wait in between.
+// CHECK-LABEL: llvm.func @columns
+tile.kernel @columns(%xs: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]},
+                     %cs: memref<?xf32> {tile.name = "c", tile.dims = ["N"]})
+    attributes {chip = "sm_90a", grid = [#tile.extent<"N" by 64>]} {
+  %x = tile.channel "x" smem stages(1) place<offset(0) full(0) arrivals(1) bytes(8192) empty(4) arrivals(4)> : <vector<64x64xbf16>>
+  %c = tile.channel "c" smem stages(1) place<offset(8192) full(1) arrivals(1) bytes(256) empty(5) arrivals(128)> : <vector<64xf32>>
+  tile.role @compute kind(matrix) first_warp(0) registers(240) {
+    %a = tile.wait %x : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    // CHECK: llvm.inline_asm {{.*}}wgmma.mma_async
+    // CHECK: llvm.inline_asm {{.*}}wgmma.mma_async
+    // CHECK: llvm.inline_asm {{.*}}setp.ne.b32 p, $66, 0;
+    // CHECK-SAME: wgmma.mma_async
+    // CHECK-SAME: "=f,{{[=f,]*}}=f,0,1,2,{{[0-9,]*}},31,r,r,r"
+    // CHECK: llvm.inline_asm {{.*}}wgmma.mma_async
+    // CHECK: llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 1;"
+    // CHECK: llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 1;"
+    // CHECK: llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;"
+    %s = tile.mma %a, transpose %a : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    %t = tile.mma %a, %a : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    %u = tile.mma transpose %a, %a onto %t : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    %v = tile.mma %a, transpose %a : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    %wu = tile.await %u : !tile.pending<vector<64x64xf32>>
+    %ws = tile.await %s : !tile.pending<vector<64x64xf32>>
+    %wv = tile.await %v : !tile.pending<vector<64x64xf32>>
+    tile.release %x : <vector<64x64xbf16>>
+    // CHECK: nvvm.mbarrier.try_wait
+    // CHECK: %[[ORIGIN:.*]] = llvm.mul %{{.*}}, %{{.*}} : i32
+    // CHECK-COUNT-8: llvm.load %{{.*}} {alignment = {{[0-9]+}} : i64} : !llvm.ptr<3> -> vector<2xf32>
+    // CHECK-NOT: -> vector<2xf32>
+    tile.wait %c : <vector<64xf32>>
+    %r = tile.read %c all : <vector<64xf32>> -> vector<16xf32>
+    tile.release %c : <vector<64xf32>>
+  }
+  tile.role @load kind(issuer) first_warp(4) registers(24) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %tile = tile.work_tile : index
+    %row = arith.muli %tile, %c64 : index
+    tile.acquire %x : <vector<64x64xbf16>>
+    %a = tile.load %xs[%row, %c0] : memref<?x64xbf16> -> vector<64x64xbf16>
+    tile.commit %x, %a : <vector<64x64xbf16>>, vector<64x64xbf16>
+    tile.acquire %c : <vector<64xf32>>
+    %b = tile.load %cs[%row] : memref<?xf32> -> vector<64xf32>
+    tile.commit %c, %b : <vector<64xf32>>, vector<64xf32>
+  }
+  tile.role @idle kind(idle) warps(3) first_warp(5) registers(24) {
+  }
+}

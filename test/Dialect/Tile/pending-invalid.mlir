@@ -124,3 +124,52 @@ tile.kernel @accumulator() attributes {chip = "sm_90a", grid = [#tile.extent<"1"
     %t = tile.mma %a, transpose %a acc %s : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
   }
 }
+
+// -----
+
+// Products that are added to each other are awaited together, with the last one.
+tile.kernel @sum_of_two_tiles(%n: index {tile.name = "n"}) attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+  %x = tile.channel "x" smem stages(1) : <vector<64x64xbf16>>
+  tile.role @r kind(matrix) {
+    %zero = arith.constant dense<0.0> : vector<64x64xf32>
+    %a = tile.wait %x : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    %s = tile.mma %a, transpose %a : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    // expected-error @below {{adds to two tiles ('acc' and 'onto')}}
+    %t = tile.mma %a, transpose %a acc %zero onto %s : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    %u = tile.await %t : !tile.pending<vector<64x64xf32>>
+    tile.release %x : <vector<64x64xbf16>>
+  }
+}
+
+// -----
+
+tile.kernel @sum_over_a_branch(%n: index {tile.name = "n"}) attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+  %x = tile.channel "x" smem stages(1) : <vector<64x64xbf16>>
+  tile.role @r kind(matrix) {
+    %c0 = arith.constant 0 : index
+    %some = arith.cmpi ne, %n, %c0 : index
+    %a = tile.wait %x : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    %s = tile.mma %a, transpose %a : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    scf.if %some {
+      // expected-error @below {{must add to the product of a tile.mma of its own block: no MMA may be under way where control flow meets}}
+      %t = tile.mma %a, transpose %a onto %s : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+      %u = tile.await %t : !tile.pending<vector<64x64xf32>>
+    }
+    tile.release %x : <vector<64x64xbf16>>
+  }
+}
+
+// -----
+
+tile.kernel @sum_and_its_part() attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+  %x = tile.channel "x" smem stages(1) : <vector<64x64xbf16>>
+  tile.role @r kind(matrix) {
+    %a = tile.wait %x : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    %s = tile.mma %a, transpose %a : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    %t = tile.mma %a, transpose %a onto %s : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    // expected-error @below {{must be the only use of the pending tile}}
+    %u = tile.await %s : !tile.pending<vector<64x64xf32>>
+    %w = tile.await %t : !tile.pending<vector<64x64xf32>>
+    tile.release %x : <vector<64x64xbf16>>
+  }
+}

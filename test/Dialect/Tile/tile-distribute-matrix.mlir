@@ -148,3 +148,49 @@ tile.kernel @carried(%n: index {tile.name = "n"}) attributes {chip = "sm_90a", g
     tile.commit %p, %r : <vector<64x64xf32>>, vector<64x64xf32>
   }
 }
+
+// -----
+
+// Of a vector with a number for each column, a thread reads those of its columns, for both of its rows. A stage that only
+// MMAs read stays a tile where a loop carries it, and so does a part of it.
+// CHECK-LABEL: tile.kernel @columns
+tile.kernel @columns(%x: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N", "64"]})
+    attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+  %k = tile.channel "k" smem stages(2) : <vector<64x64xbf16>>
+  %c = tile.channel "c" smem stages(1) : <vector<64xf32>>
+  %p = tile.channel "p" smem stages(1) : <vector<64x64xf32>>
+  tile.role @compute kind(matrix) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %n = memref.dim %x, %c0 : memref<?x64xbf16>
+    // CHECK: %[[FIRST:.*]] = tile.wait %k : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    // CHECK: scf.for %{{.*}} iter_args(%[[BEFORE:.*]] = %[[FIRST]]) -> (vector<64x64xbf16>)
+    %first = tile.wait %k : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    %last = scf.for %i = %c1 to %n step %c1 iter_args(%before = %first) -> (vector<64x64xbf16>) {
+      // CHECK: %[[TK:.*]] = tile.wait %k
+      // CHECK: %[[PART:.*]] = vector.extract_strided_slice %[[BEFORE]] {offsets = [0, 32], sizes = [64, 32]
+      // CHECK: %[[S:.*]] = tile.mma %[[TK]], %[[PART]]
+      %tk = tile.wait %k : <vector<64x64xbf16>> -> vector<64x64xbf16>
+      %part = vector.extract_strided_slice %before {offsets = [0, 32], sizes = [64, 32], strides = [1, 1]} : vector<64x64xbf16> to vector<64x32xbf16>
+      %s = tile.mma %tk, %part : vector<64x64xbf16>, vector<64x32xbf16> -> !tile.pending<vector<64x32xf32>>
+      %t = tile.await %s : !tile.pending<vector<64x32xf32>>
+      tile.release %k : <vector<64x64xbf16>>
+      // CHECK: scf.yield %[[TK]] : vector<64x64xbf16>
+      scf.yield %tk : vector<64x64xbf16>
+    }
+    %s = tile.mma %last, transpose %last : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    // CHECK: %[[T:.*]]:2 = tile.to_lanes
+    %t = tile.await %s : !tile.pending<vector<64x64xf32>>
+    tile.release %k : <vector<64x64xbf16>>
+    // CHECK: tile.wait %c : <vector<64xf32>>
+    // CHECK: %[[C:.*]] = tile.read %c all : <vector<64xf32>> -> vector<16xf32>
+    // CHECK: arith.addf %[[T]]#0, %[[C]] : vector<16xf32>
+    // CHECK: arith.addf %[[T]]#1, %[[C]] : vector<16xf32>
+    %tc = tile.wait %c : <vector<64xf32>> -> vector<64xf32>
+    %wide = vector.broadcast %tc : vector<64xf32> to vector<64x64xf32>
+    %u = arith.addf %t, %wide : vector<64x64xf32>
+    tile.release %c : <vector<64xf32>>
+    tile.acquire %p : <vector<64x64xf32>>
+    tile.commit %p, %u : <vector<64x64xf32>>, vector<64x64xf32>
+  }
+}

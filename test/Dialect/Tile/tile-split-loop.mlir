@@ -212,3 +212,37 @@ tile.kernel @pair(%n: index {tile.name = "n"}, %out: memref<?xf32> {tile.name = 
     }
   }
 }
+
+// -----
+
+// The loop carries the stage that an MMA of the next pass reads. The release is that of the pass before, and stays behind
+// the await of this MMA; nothing follows the end of the pass.
+// CHECK-LABEL: tile.kernel @carried
+// CHECK-COUNT-2: tile.release %k : {{.*}}>{{[[:space:]]+}}scf.yield
+tile.kernel @carried(%n: index {tile.name = "n"}) attributes {chip = "sm_90a", grid = [#tile.extent<"1">]} {
+  %k = tile.channel "k" smem stages(2) : <vector<64x64xbf16>>
+  tile.role @compute kind(matrix) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %zero = arith.constant dense<0.0> : vector<64x64xf32>
+    %first = tile.wait %k : <vector<64x64xbf16>> -> vector<64x64xbf16>
+    %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%before = %first, %sum = %zero) -> (vector<64x64xbf16>, vector<64x64xf32>) {
+      %tk = tile.wait %k : <vector<64x64xbf16>> -> vector<64x64xbf16>
+      %s = tile.mma %tk, transpose %before : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+      %t = tile.await %s : !tile.pending<vector<64x64xf32>>
+      %isMasked = arith.cmpi slt, %i, %c3 : index
+      %next = scf.if %isMasked -> (vector<64x64xf32>) {
+        %u = arith.addf %t, %sum : vector<64x64xf32>
+        scf.yield %u : vector<64x64xf32>
+      } else {
+        scf.yield %t : vector<64x64xf32>
+      }
+      tile.release %k : <vector<64x64xbf16>>
+      scf.yield %tk, %next : vector<64x64xbf16>, vector<64x64xf32>
+    }
+    %s = tile.mma %r#0, transpose %r#0 : vector<64x64xbf16>, vector<64x64xbf16> -> !tile.pending<vector<64x64xf32>>
+    %t = tile.await %s : !tile.pending<vector<64x64xf32>>
+    tile.release %k : <vector<64x64xbf16>>
+  }
+}

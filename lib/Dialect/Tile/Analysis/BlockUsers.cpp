@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 
 using namespace mlir;
@@ -38,16 +40,26 @@ Operation *fa4::tile::getLastUser(ValueRange values, Block &block) {
 }
 
 Operation *fa4::tile::getEndOfUse(Operation *user) {
-  auto mma = dyn_cast<MmaOp>(user);
-  return mma && mma.isPending() ? *mma->user_begin() : user;
+  // Products that are added to each other end together.
+  while (auto mma = dyn_cast<MmaOp>(user)) {
+    if (!mma.isPending())
+      break;
+    user = *mma->user_begin();
+  }
+  return user;
 }
 
 Operation *fa4::tile::getLastRead(Value waited, Block &block) {
   Operation *last = nullptr;
-  for (Operation *user : waited.getUsers())
-    if (Operation *here = block.findAncestorOpInBlock(*user)) {
-      Operation *end = getEndOfUse(here);
-      if (!last || last->isBeforeInBlock(end))
+  // Parts of a stage lie in it.
+  SmallVector<Value> parts = {waited};
+  for (unsigned i = 0; i < parts.size(); ++i)
+    for (Operation *user : Value(parts[i]).getUsers()) {
+      if (isView(user) && getHome(parts[i]) == ValueHome::Place)
+        parts.push_back(user->getResult(0));
+      Operation *here = block.findAncestorOpInBlock(*user);
+      Operation *end = here ? getEndOfUse(here) : nullptr;
+      if (end && (!last || last->isBeforeInBlock(end)))
         last = end;
     }
   return last;

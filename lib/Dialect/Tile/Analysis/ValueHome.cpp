@@ -28,8 +28,11 @@ ValueHome fa4::tile::getHome(Value value) {
     return ValueHome::Whole;
   if (role.runsOnOneThread())
     return ValueHome::Place;
-  Operation *producer = value.getDefiningOp();
-  auto wait = dyn_cast_or_null<WaitOp>(producer);
-  return wait && isReadByMmasOnly(wait) ? ValueHome::Place
-                                        : ValueHome::Fragment;
+  // Loops carry places on, under other names.
+  bool isPlace =
+      llvm::all_of(getOrigins(value, FlowThrough::Views), [](Value origin) {
+        auto wait = origin.getDefiningOp<WaitOp>();
+        return wait && isReadByMmasOnly(wait);
+      });
+  return isPlace ? ValueHome::Place : ValueHome::Fragment;
 }

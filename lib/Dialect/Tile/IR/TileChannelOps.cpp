@@ -377,7 +377,7 @@ static LogicalResult verifyPending(RoleOp role) {
              << "'; the threads of a 'matrix' role hold results, which are "
                 "pending until they are awaited";
     if (mma.isPending() &&
-        !(mma->hasOneUse() && isa<AwaitOp>(*mma->user_begin())))
+        !(mma->hasOneUse() && isa<AwaitOp, MmaOp>(*mma->user_begin())))
       return mma.emitOpError("must be awaited once (tile.await)");
     return success();
   });
@@ -462,17 +462,25 @@ LogicalResult WaitOp::verify() {
 // Lanes
 //===----------------------------------------------------------------------===//
 
-/// Checks a lane's access to a tile: it takes consecutive columns of the lane's
-/// row of a matrix, or of its half of the row of a folded one, or the lane's
-/// element of a vector of row values.
+/// Returns the layout that says which of its columns a lane has, or null.
+static const ValueLayout *getColumnLayout(Operation *op, VectorType tile,
+                                          bool all) {
+  auto role = op->getParentOfType<RoleOp>();
+  if (!role)
+    return nullptr;
+  if (tile.getRank() == 2)
+    return &getMatrixLayout(cast<KernelOp>(role->getParentOp()), tile);
+  return all ? role.getLayout() : nullptr;
+}
+
+/// Checks a lane's access to a tile: it takes consecutive ones of the columns
+/// that the lane has of a row of a matrix, or of a vector of column values
+/// (`all`), or the lane's element of a vector of row values.
 static LogicalResult verifyLaneAccess(Operation *op, Type lane, VectorType tile,
                                       int64_t column, bool all) {
   bool rowValue = tile.getRank() == 1 && !all;
   int64_t columns = rowValue ? 1 : tile.getShape().back();
-  const ValueLayout *layout = nullptr;
-  if (auto role = op->getParentOfType<RoleOp>(); role && tile.getRank() == 2)
-    layout = &getMatrixLayout(cast<KernelOp>(role->getParentOp()), tile);
-  if (layout)
+  if (const ValueLayout *layout = getColumnLayout(op, tile, all))
     columns = layout->getColumnsPerThread(columns);
   auto vector = dyn_cast<VectorType>(lane);
   int64_t count = vector ? vector.getNumElements() : 1;

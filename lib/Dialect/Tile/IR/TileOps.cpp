@@ -588,6 +588,13 @@ LogicalResult MmaOp::verify() {
              result = getResultType();
   if (getAccumulate() && !getAcc())
     return emitOpError("has a condition but nothing to accumulate to");
+  if (getAcc() && getOnto())
+    return emitOpError("adds to two tiles ('acc' and 'onto')");
+  if (getOnto() && (!getOnto().getDefiningOp<MmaOp>() ||
+                    getOnto().getParentBlock() != (*this)->getBlock()))
+    return emitOpError("must add to the product of a tile.mma of its own "
+                       "block: no MMA may be under way where control flow "
+                       "meets");
   if (a.getElementType() != b.getElementType())
     return emitOpError("multiplies ")
            << a.getElementType() << " with " << b.getElementType();
@@ -604,6 +611,13 @@ LogicalResult MmaOp::verify() {
 }
 
 MmaOp AwaitOp::getMma() { return getPending().getDefiningOp<MmaOp>(); }
+
+SmallVector<MmaOp, 2> AwaitOp::getMmas() {
+  SmallVector<MmaOp, 2> mmas = {getMma()};
+  while (Value onto = mmas.back().getOnto())
+    mmas.push_back(onto.getDefiningOp<MmaOp>());
+  return mmas;
+}
 
 LogicalResult AwaitOp::verify() {
   auto mma = getPending().getDefiningOp<MmaOp>();

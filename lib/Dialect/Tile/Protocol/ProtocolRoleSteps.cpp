@@ -69,10 +69,10 @@ LogicalResult RoleSteps::addOfLanes(Operation &op, Steps &steps) {
 /// the stage meanwhile is ordered with one of them at most.
 LogicalResult RoleSteps::addAwait(AwaitOp op, Steps &steps) {
   Step step(StepKind::Access, op);
-  MmaOp mma = op.getMma();
-  for (Value operand : {Value(mma.getA()), Value(mma.getB())})
-    if (unsigned variable = context.variableOf(operand))
-      step.reads.push_back(variable);
+  for (MmaOp mma : op.getMmas())
+    for (Value operand : {Value(mma.getA()), Value(mma.getB())})
+      if (unsigned variable = context.variableOf(operand))
+        step.reads.push_back(variable);
   steps.push_back(std::move(step));
   return success();
 }
@@ -123,7 +123,7 @@ LogicalResult RoleSteps::addLoop(scf::ForOp loop, Steps &steps) {
     lanes.addReads(*loop, steps);
   for (auto [argument, init] :
        llvm::zip(loop.getRegionIterArgs(), loop.getInitArgs()))
-    if (context.role.oneThread && isa<VectorType>(argument.getType()))
+    if (getHome(argument) == ValueHome::Place)
       step.assignments.push_back({context.newVariable(argument),
                                   static_cast<int>(context.variableOf(init))});
   // The loop is numbered before its body is built, because conditions in the
@@ -145,16 +145,15 @@ LogicalResult RoleSteps::addLoop(scf::ForOp loop, Steps &steps) {
       context.model.loops.size() - step.number - 1;
   Step results(StepKind::Copy, loop);
   Operation *yield = loop.getBody()->getTerminator();
-  if (context.role.oneThread)
-    for (auto [argument, value, result] : llvm::zip(
-             loop.getRegionIterArgs(), yield->getOperands(), loop.getResults()))
-      if (isa<VectorType>(argument.getType())) {
-        unsigned variable = context.variableOf(argument);
-        step.back.push_back(
-            {variable, static_cast<int>(context.variableOf(value))});
-        results.assignments.push_back(
-            {context.newVariable(result), static_cast<int>(variable)});
-      }
+  for (auto [argument, value, result] : llvm::zip(
+           loop.getRegionIterArgs(), yield->getOperands(), loop.getResults()))
+    if (getHome(argument) == ValueHome::Place) {
+      unsigned variable = context.variableOf(argument);
+      step.back.push_back(
+          {variable, static_cast<int>(context.variableOf(value))});
+      results.assignments.push_back(
+          {context.newVariable(result), static_cast<int>(variable)});
+    }
   steps.push_back(std::move(step));
   if (!results.assignments.empty())
     steps.push_back(std::move(results));
@@ -184,13 +183,11 @@ LogicalResult RoleSteps::addRegion(scf::IfOp branch, Region &region,
   if (failed(addBlock(region.front(), steps)))
     return failure();
   Step copy(StepKind::Copy, branch);
-  if (context.role.oneThread)
-    for (auto [result, value] :
-         llvm::zip(branch.getResults(),
-                   region.front().getTerminator()->getOperands()))
-      if (isa<VectorType>(result.getType()))
-        copy.assignments.push_back(
-            {context.variableOf(result), int(context.variableOf(value))});
+  for (auto [result, value] : llvm::zip(
+           branch.getResults(), region.front().getTerminator()->getOperands()))
+    if (getHome(result) == ValueHome::Place)
+      copy.assignments.push_back(
+          {context.variableOf(result), int(context.variableOf(value))});
   if (!copy.assignments.empty())
     steps.push_back(std::move(copy));
   return success();
@@ -200,10 +197,9 @@ LogicalResult RoleSteps::addIf(scf::IfOp branch, Steps &steps) {
   Step step(StepKind::If, branch);
   ProtocolModel &model = context.model;
   size_t conditions = model.conditions.size();
-  if (context.role.oneThread)
-    for (Value result : branch.getResults())
-      if (isa<VectorType>(result.getType()))
-        context.newVariable(result);
+  for (Value result : branch.getResults())
+    if (getHome(result) == ValueHome::Place)
+      context.newVariable(result);
   if (failed(addRegion(branch, branch.getThenRegion(), step.body)) ||
       failed(addRegion(branch, branch.getElseRegion(), step.elseBody)))
     return failure();

@@ -73,14 +73,13 @@ static bool isSupported(Operation *op) {
 LogicalResult fa4::tile::verifyRows(RoleOp role) {
   return fa4::checkEach(role, [](Operation *op) -> LogicalResult {
     // These take and give whole tiles.
-    auto wait = dyn_cast<WaitOp>(op);
-    if (isa<MmaOp, AwaitOp>(op) ||
-        (wait && wait.getValue() &&
-         getHome(wait.getValue()) == ValueHome::Place))
+    if (isa<MmaOp, AwaitOp>(op))
       return success();
     bool hasRow = false;
-    auto check = [&](Type type) {
-      auto row = dyn_cast<VectorType>(type);
+    auto check = [&](Value value) {
+      auto row = dyn_cast<VectorType>(value.getType());
+      if (row && getHome(value) == ValueHome::Place)
+        return true;
       if (row && row.getRank() == 2 && isa<FromLanesOp, ToLanesOp, WriteOp>(op))
         return true;
       hasRow |= bool(row);
@@ -90,8 +89,8 @@ LogicalResult fa4::tile::verifyRows(RoleOp role) {
       op->emitOpError("has ") << row << ", not an even number of columns";
       return false;
     };
-    if (!llvm::all_of(op->getOperandTypes(), check) ||
-        !llvm::all_of(op->getResultTypes(), check))
+    if (!llvm::all_of(op->getOperands(), check) ||
+        !llvm::all_of(op->getResults(), check))
       return failure();
     if (!hasRow || isSupported(op))
       return success();

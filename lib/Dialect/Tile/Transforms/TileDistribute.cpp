@@ -10,6 +10,7 @@
 #include "LaneReads.h"
 #include "StructuredRewrite.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "fa4/Dialect/Tile/Protocol/ProtocolVerifier.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
@@ -38,15 +39,25 @@ public:
   LogicalResult run();
 
 private:
+  // A stage that only MMAs read stays a tile.
   void appendTypes(Value tile, SmallVectorImpl<Type> &types) override {
-    types.append(values.getNumParts(tile), values.getPartType(tile));
+    if (getHome(tile) == ValueHome::Place)
+      types.push_back(tile.getType());
+    else
+      types.append(values.getNumParts(tile), values.getPartType(tile));
   }
   void appendValues(Value tile, Value target, OpBuilder &b,
                     SmallVectorImpl<Value> &parts) override {
-    llvm::append_range(parts, values.getPartsFor(tile, target, b));
+    if (getHome(tile) == ValueHome::Place)
+      parts.push_back(scalars.lookupOrDefault(tile));
+    else
+      llvm::append_range(parts, values.getPartsFor(tile, target, b));
   }
   void setValues(Value tile, ValueRange parts) override {
-    values.setParts(tile, parts);
+    if (getHome(tile) == ValueHome::Place)
+      scalars.map(tile, parts.front());
+    else
+      values.setParts(tile, parts);
   }
   LogicalResult lower(Operation &op, OpBuilder &b) override;
   void beginYield(Operation &yield, OpBuilder &b) override {
@@ -54,7 +65,7 @@ private:
   }
 
   LogicalResult requireOwnedRows(Operation *op, Value rowValue);
-  LogicalResult requireOneRow(Operation *op);
+  LogicalResult requireOneRow(WaitOp op);
   Value joinParts(Value tile, OpBuilder &b);
   LogicalResult lowerMma(MmaOp op, OpBuilder &b);
   LogicalResult lowerAwait(AwaitOp op, OpBuilder &b);
@@ -93,11 +104,13 @@ LogicalResult Distributor::requireOwnedRows(Operation *op, Value rowValue) {
          << " rows, but the threads of the role do not own a row each";
 }
 
-/// Checks that a thread has one row of a tile which it is to read.
-LogicalResult Distributor::requireOneRow(Operation *op) {
-  if (role.getLayout()->getRowsPerThread() == 1)
+/// Checks that a thread has one row of a tile which it is to read, or its
+/// columns of one that all rows share.
+LogicalResult Distributor::requireOneRow(WaitOp op) {
+  if (role.getLayout()->getRowsPerThread() == 1 ||
+      values.getLayout(op.getValue()) == LaneLayout::Columns)
     return success();
-  return op->emitOpError("gives a tile that the threads of a '")
+  return op.emitOpError("gives a tile that the threads of a '")
          << stringifyRoleKind(role.getKind())
          << "' role would read from memory: they compute with the results of "
             "their own MMAs only";
@@ -418,7 +431,9 @@ LogicalResult Distributor::lower(Operation &op, OpBuilder &b) {
       .Case<scf::ForOp, scf::IfOp, WorkOp>(
           [&](auto op) { return rebuild(op, b); })
       .Default([&](Operation *op) -> LogicalResult {
-        if (op->getNumRegions() == 0 && !hasTiles(*op)) {
+        bool isOfPlace =
+            isView(op) && getHome(op->getOperand(0)) == ValueHome::Place;
+        if (op->getNumRegions() == 0 && (!hasTiles(*op) || isOfPlace)) {
           b.clone(*op, scalars);
           return success();
         }

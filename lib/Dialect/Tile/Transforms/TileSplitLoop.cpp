@@ -205,7 +205,10 @@ static void sinkReleases(Block &block) {
         !isa<VectorType>(wait.getValue().getType()))
       continue;
     Operation *last = getLastRead(wait.getValue(), block);
-    if (last && release->isBeforeInBlock(last))
+    // Where the loop carries the value on, the release is that of an earlier
+    // pass's value, of which MMAs are the readers.
+    if (last && !last->hasTrait<OpTrait::IsTerminator>() &&
+        release->isBeforeInBlock(last))
       release->moveAfter(last);
   }
 }

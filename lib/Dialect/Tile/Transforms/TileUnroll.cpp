@@ -14,6 +14,7 @@
 #include "UnrollReductions.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
 #include "fa4/Dialect/Tile/Analysis/RowPressure.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Target/RegisterBudget.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -49,15 +50,23 @@ public:
   LogicalResult run();
 
 private:
+  // A stage that only MMAs read stays a tile.
   void appendTypes(Value row, SmallVectorImpl<Type> &types) override {
-    types.append(numPairs(row.getType()), pairType(row.getType()));
+    if (getHome(row) == ValueHome::Place)
+      types.push_back(row.getType());
+    else
+      types.append(numPairs(row.getType()), pairType(row.getType()));
   }
   void appendValues(Value row, Value target, OpBuilder &b,
                     SmallVectorImpl<Value> &pairs) override {
+    if (getHome(row) == ValueHome::Place)
+      return pairs.push_back(scalars.lookupOrDefault(row));
     values.buildAll(row, b);
     llvm::append_range(pairs, columns[row].pairs);
   }
   void setValues(Value row, ValueRange pairs) override {
+    if (getHome(row) == ValueHome::Place)
+      return scalars.map(row, pairs.front());
     columns[row].pairs = llvm::to_vector_of<Value, 0>(pairs);
   }
   LogicalResult lower(Operation &op, OpBuilder &b) override;

@@ -16,7 +16,7 @@
 // |---|---|
 // | no vector: an index, a condition, a number | Whole |
 // | any vector in a role that one thread runs | Place |
-// | in a role of lanes: the tile of a wait that only MMAs read | Place |
+// | in a role of lanes: the tile of a wait that only MMAs read, also where loops carry it | Place |
 // | in a role of lanes: the result of an MMA, until it is awaited | InFlight |
 // | any other vector in a role of lanes | Fragment |
 //

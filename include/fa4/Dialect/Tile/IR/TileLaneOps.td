@@ -113,8 +113,9 @@ def Tile_ReadOp : Tile_Op<"read", [
     Columns `column` to `column + n` of this thread's row (of its half of the row, where the tile is folded), of the stage that the
     role has waited for last (or, where the channel is written in place, has been
     handed). A scalar is the element of a channel of row values, or one column.
-    A channel of values that are not distributed (`all`) is read whole by each
-    thread.
+    Of a vector with a value for each column (`all`), a thread reads those of
+    the columns that it holds: all of them where threads hold whole rows, in a
+    matrix role two of every eight.
 
     | result | shape | element type |
     |---|---|---|

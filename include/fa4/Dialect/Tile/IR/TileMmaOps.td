@@ -16,13 +16,15 @@ def Tile_MmaOp : Tile_Op<"mma", [
     DeclareOpInterfaceMethods<ConditionallySpeculatable>,
     AttrSizedOperandSegments,
     OptionalTypesMatchWith<"acc and result have one type", "result", "acc",
-                           "::fa4::tile::getTileType($_self)">]> {
+                           "::fa4::tile::getTileType($_self)">,
+    OptionalTypesMatchWith<"the result and the pending tile have one type", "result", "onto", "$_self">]> {
   let summary = "matrix multiply-accumulate";
   let description = [{
     `result = A B + acc`, or `A B` without `acc`. `A` is `a`, or its transpose
     with `transpose`; likewise `B`. Products and sums are in the result's
     element type (f32). With `if`, `acc` is added only where the condition
-    holds, and not read otherwise.
+    holds, and not read otherwise. With `onto`, the product is added to that of
+    another MMA, which need not have ended: the two are awaited together.
 
     In a role whose threads hold the result (of kind `matrix`), the result is a `!tile.pending`, of which `tile.await`
     gives the tile. Such a role reads `b` from a stage of a channel, and `a` from a stage or from its registers.
@@ -36,6 +38,7 @@ def Tile_MmaOp : Tile_Op<"mma", [
     | `a` | `M x K`, `K x M` with `transpose` | bf16, f16 |
     | `b` | `K x N`, `N x K` with `transpose` | that of `a` |
     | `acc` | `M x N` | f32 |
+    | `onto` | a `!tile.pending` of `M x N` | f32 |
     | result | `M x N`, or a `!tile.pending` of it | f32 |
 
     Example:
@@ -49,11 +52,17 @@ def Tile_MmaOp : Tile_Op<"mma", [
   }];
   let arguments = (ins Tile_MmaOperand:$a, Tile_MmaOperand:$b,
                        Optional<Tile_Accumulator>:$acc, Optional<I1>:$accumulate,
+                       Optional<Tile_Pending>:$onto,
                        UnitAttr:$transpose_a, UnitAttr:$transpose_b);
   let results = (outs AnyTypeOf<[Tile_Accumulator, Tile_Pending]>:$result);
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$acc,
+                   "::mlir::Value":$accumulate, "bool":$transpose_a, "bool":$transpose_b), [{
+      build($_builder, $_state, result, a, b, acc, accumulate, /*onto=*/::mlir::Value(), transpose_a, transpose_b);
+    }]>];
   let assemblyFormat = [{
     (`transpose` $transpose_a^)? $a `,` (`transpose` $transpose_b^)? $b
-    (`acc` $acc^)? (`if` $accumulate^)? attr-dict
+    (`acc` $acc^)? (`if` $accumulate^)? (`onto` $onto^)? attr-dict
     `:` type($a) `,` type($b) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -75,7 +84,7 @@ def Tile_AwaitOp : Tile_Op<"await", [
   let description = [{
     `result` is the tile that the MMA has computed. The MMA has read its operands by then, and so have all MMAs that the
     role has started before it: MMAs end in the order in which they start. **An MMA is awaited once, in the block in which
-    it starts**, so that none is under way where control flow meets.
+    it starts**, so that none is under way where control flow meets. The last MMA of a sum (`onto`) is awaited for all.
 
     How many MMAs may still be under way behind it (the number of a `wgmma.wait_group`) is counted from the program.
 
@@ -106,8 +115,10 @@ def Tile_AwaitOp : Tile_Op<"await", [
   let assemblyFormat = "$pending attr-dict `:` qualified(type($pending))";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Returns the MMA that is awaited, which the verifier has found.
+    /// Returns the MMA that is awaited, which the verifier has found: of a sum, the last one.
     MmaOp getMma();
+    /// Returns the MMAs that are awaited together, the last one first.
+    ::llvm::SmallVector<MmaOp, 2> getMmas();
   }];
 }
 
