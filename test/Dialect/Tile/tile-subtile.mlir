@@ -304,3 +304,37 @@ tile.kernel @square_broadcast(%q: memref<?x64xbf16> {tile.name = "q", tile.dims 
   %masked = arith.select %visible, %s, %low : vector<128x128xi1>, vector<128x128xf32>
   tile.store %masked, %o[%at, %c0] : vector<128x128xf32>, memref<?x128xf32>
 }
+
+// -----
+
+// dq is a sum over the keys, which are cut: a chain of products. Its columns are parts of k that are taken whole along
+// the keys, and each is cut along these alone.
+// CHECK-LABEL: tile.kernel @columns_of_a_sum(
+// CHECK: %[[K0:.*]] = tile.load %arg0{{.*}} -> vector<64x128xbf16>
+// CHECK: %[[K1:.*]] = tile.load %arg0{{.*}} -> vector<64x128xbf16>
+// CHECK: %[[S0:.*]] = tile.mma %[[K0]], transpose %[[Q:.*]] :
+// CHECK: %[[S1:.*]] = tile.mma %[[K1]], transpose %[[Q]] :
+// CHECK: %[[N0:.*]] = arith.truncf %[[S0]]
+// CHECK: %[[N1:.*]] = arith.truncf %[[S1]]
+// CHECK: %[[C0:.*]] = vector.extract_strided_slice %[[K0]] {offsets = [0, 64], sizes = [64, 64], strides = [1, 1]}
+// CHECK: %[[C1:.*]] = vector.extract_strided_slice %[[K1]] {offsets = [0, 64], sizes = [64, 64], strides = [1, 1]}
+// CHECK: %[[D0:.*]] = tile.mma transpose %[[N0]], %[[C0]]
+// CHECK: %[[D1:.*]] = tile.mma transpose %[[N1]], %[[C1]] acc %[[D0]]
+// CHECK: tile.reduce_add %[[D1]]
+tile.kernel @columns_of_a_sum(%k: memref<?x128xbf16> {tile.name = "k", tile.dims = ["N", "128"]},
+                              %q: memref<?x128xbf16> {tile.name = "q", tile.dims = ["M", "128"]},
+                              %d: memref<?x128xf32> {tile.name = "d", tile.dims = ["M", "128"], tile.output = "partial"})
+    attributes {chip = "sm_90a", grid = [#tile.extent<"N" by 128>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %at = arith.muli %i, %c128 : index
+  %tk = tile.load %k[%at, %c0] : memref<?x128xbf16> -> vector<128x128xbf16>
+  %tq = tile.load %q[%c0, %c0] : memref<?x128xbf16> -> vector<64x128xbf16>
+  %s = tile.mma %tk, transpose %tq : vector<128x128xbf16>, vector<64x128xbf16> -> vector<128x64xf32>
+  %n = arith.truncf %s : vector<128x64xf32> to vector<128x64xbf16>
+  %columns = vector.extract_strided_slice %tk {offsets = [0, 64], sizes = [128, 64], strides = [1, 1]} : vector<128x128xbf16> to vector<128x64xbf16>
+  %p = tile.mma transpose %n, %columns : vector<128x64xbf16>, vector<128x64xbf16> -> vector<64x64xf32>
+  tile.reduce_add %p, %d[%c0, %c64] : vector<64x64xf32>, memref<?x128xf32>
+}

@@ -8,10 +8,13 @@
 
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/ChannelUses.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <map>
+#include <numeric>
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -138,6 +141,30 @@ int64_t fa4::tile::getSwizzleSpan(VectorType tile) {
   return tile.getRank() == 2 ? widestSpan(rowBytes(tile)) : 0;
 }
 
+/// Returns the number of columns at whose multiples all parts of the stage
+/// begin and end that MMAs of lanes read: a part is a whole number of boxes. A
+/// role of one thread is handed tiles that need not be cut so.
+static int64_t getColumnsOfParts(ChannelOp channel, int64_t columns) {
+  for (Operation *user : channel.getChannel().getUsers()) {
+    auto wait = dyn_cast<WaitOp>(user);
+    if (!wait || !wait.getValue() ||
+        wait->getParentOfType<RoleOp>().runsOnOneThread())
+      continue;
+    for (Operation *reader : wait.getValue().getUsers()) {
+      auto part = dyn_cast<vector::ExtractStridedSliceOp>(reader);
+      if (!part || part.getType().getRank() != 2 ||
+          getHome(part) != ValueHome::Place)
+        continue;
+      SmallVector<int64_t> offsets;
+      part.getOffsets(offsets);
+      columns = std::gcd(columns, part.getType().getDimSize(1));
+      if (offsets.size() > 1)
+        columns = std::gcd(columns, offsets[1]);
+    }
+  }
+  return columns;
+}
+
 int64_t fa4::tile::getSwizzleSpan(ChannelOp channel) {
   VectorType tile = channel.getTileType();
   if (!tile)
@@ -152,7 +179,7 @@ int64_t fa4::tile::getSwizzleSpan(ChannelOp channel) {
         auto role = user->getParentOfType<RoleOp>();
         return role && !role.runsOnOneThread();
       });
-  int64_t columns = stage.getDimSize(1);
+  int64_t columns = getColumnsOfParts(channel, stage.getDimSize(1));
   if (isOfLanes)
     columns = getMatrixLayout(channel).getBoxColumns(columns);
   return widestSpan(columns * stage.getElementTypeBitWidth() / 8);

@@ -14,9 +14,17 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-void RoleCrossings::add(Value value, unsigned to) {
+/// Returns true if an MMA of the role reads from memory what lanes of the same
+/// role compute. Otherwise a role has its own values.
+bool RoleCrossings::isReadBack(Operation *op, Value value) const {
+  Operation *def = value.getDefiningOp();
+  return def && !isa<LoadOp, MmaOp>(def) &&
+         RolePartition::isReadFromMemory(op, value);
+}
+
+void RoleCrossings::add(Operation *user, Value value, unsigned to) {
   ValueOrigin origin = partition->getOrigin(value);
-  if (origin.role == to)
+  if (origin.role == to && !isReadBack(user, value))
     return;
   bool inLoop = isa<BlockArgument>(value);
   for (Crossing &known : crossings) {
@@ -68,7 +76,7 @@ LogicalResult RoleCrossings::add(Block &block) {
     if (!to)
       continue;
     for (Value value : partition->getDataOperands(&op))
-      add(value, *to);
+      add(&op, value, *to);
   }
   return success();
 }
@@ -123,8 +131,19 @@ Operation *RoleCrossings::getAsyncMaker(const Crossing &crossing) {
   return isa_and_nonnull<LoadOp, MmaOp>(op) ? op : nullptr;
 }
 
+/// Returns true if the role to which a value crosses leaves it in memory.
+bool RoleCrossings::isReadByMmasOnly(const Crossing &crossing) const {
+  return !crossing.loop &&
+         llvm::all_of(crossing.value.getUsers(), [&](Operation *user) {
+           return partition->getRole(user) != crossing.to ||
+                  RolePartition::isReadFromMemory(user, crossing.value) ||
+                  crossing.from == crossing.to;
+         });
+}
+
 Crossing *RoleCrossings::findShared(const Crossing &crossing) {
-  if (!getAsyncMaker(crossing) || crossing.eachIteration)
+  if ((!getAsyncMaker(crossing) && !isReadByMmasOnly(crossing)) ||
+      crossing.eachIteration)
     return nullptr;
   for (Crossing &other : crossings) {
     if (&other == &crossing)
@@ -132,7 +151,8 @@ Crossing *RoleCrossings::findShared(const Crossing &crossing) {
     bool isSame = crossing.loop ? other.loop == crossing.loop &&
                                       other.index == crossing.index
                                 : !other.loop && other.value == crossing.value;
-    if (isSame && !other.eachIteration && other.from == crossing.from)
+    if (isSame && !other.eachIteration && other.from == crossing.from &&
+        (getAsyncMaker(other) || isReadByMmasOnly(other)))
       return &other;
   }
   return nullptr;

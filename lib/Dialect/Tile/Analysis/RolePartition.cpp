@@ -12,6 +12,8 @@
 #include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetOperations.h"
 
 using namespace mlir;
 using fa4::AccumulatorSpace;
@@ -43,10 +45,20 @@ SmallVector<Value> RolePartition::getDataOperands(Operation *op) const {
   llvm::SetVector<Value> used(op->operand_begin(), op->operand_end());
   if (op->getNumRegions())
     getUsedValuesDefinedAbove(op->getRegions(), used);
-  SmallVector<Value> result;
-  llvm::copy_if(used, std::back_inserter(result),
-                [&](Value value) { return data.contains(value); });
-  return result;
+  llvm::SetVector<Value> result;
+  for (Value value : used)
+    if (data.contains(value))
+      result.insert(getViewed(value));
+  return result.takeVector();
+}
+
+Value RolePartition::getViewed(Value value) const {
+  while (Operation *def = value.getDefiningOp()) {
+    if (!views.contains(def))
+      break;
+    value = def->getOperand(0);
+  }
+  return value;
 }
 
 /// Marks data: values computed from a load or an MMA, operands of MMAs, and
@@ -108,10 +120,24 @@ static LogicalResult checkCarried(const RolePartition &partition,
   return success();
 }
 
+/// Returns true for a part of a loaded tile that only MMAs read, from where the
+/// load has put it.
+static bool isViewForMmas(Operation *op) {
+  if (!isView(op) || !op->getOperand(0).getDefiningOp<LoadOp>())
+    return false;
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    return RolePartition::isReadFromMemory(user, op->getResult(0));
+  });
+}
+
 LogicalResult RolePartition::collectNodes(Block &block, bool afterMma) {
   for (Operation &op : block) {
     if (op.hasTrait<OpTrait::IsTerminator>())
       continue;
+    if (isViewForMmas(&op)) {
+      views.insert(&op);
+      continue;
+    }
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       if (failed(checkCarried(*this, loop)) ||
           failed(collectNodes(*loop.getBody(), /*afterMma=*/false)))
@@ -205,9 +231,7 @@ bool RolePartition::isCompute(Operation *op) const {
   return nodes.contains(op) && isOfLanes && !accumulatorWork.contains(op);
 }
 
-/// Returns true for an operand that an MMA takes from shared memory, whoever
-/// has computed it: registers can be its A, as it is, and its accumulator.
-static bool isReadFromMemory(Operation *op, Value operand) {
+bool RolePartition::isReadFromMemory(Operation *op, Value operand) {
   auto mma = dyn_cast<MmaOp>(op);
   if (!mma || operand == mma.getAcc())
     return false;
@@ -225,7 +249,45 @@ llvm::EquivalenceClasses<Operation *> RolePartition::findPieces() const {
           def && isCompute(def) && !isReadFromMemory(op, operand))
         pieces.unionSets(op, def);
   }
+  joinMakers(pieces);
   return pieces;
+}
+
+/// Where there are as many products of what several pieces with MMAs have
+/// computed as there are such pieces, lets each join one of these: no further
+/// warpgroup needs registers for it. An example is dq, a sum over the keys of
+/// all pieces, if it is cut along its columns. A product that is not cut has a
+/// role of its own, as otherwise one role would have more work than the others.
+void RolePartition::joinMakers(
+    llvm::EquivalenceClasses<Operation *> &pieces) const {
+  llvm::MapVector<Operation *, llvm::SetVector<Operation *>> makers;
+  llvm::DenseSet<Operation *> withMma;
+  for (Operation *op : nodes) {
+    if (!isCompute(op))
+      continue;
+    Operation *piece = pieces.getLeaderValue(op);
+    if (isa<MmaOp>(op))
+      withMma.insert(piece);
+    for (Value operand : getDataOperands(op))
+      if (Operation *def = producer(operand);
+          def && isCompute(def) && isReadFromMemory(op, operand))
+        makers[piece].insert(pieces.getLeaderValue(def));
+  }
+  // The products by the first of their makers.
+  llvm::MapVector<Operation *, SmallVector<Operation *>> products;
+  for (auto &[piece, of] : makers)
+    if (of.size() > 1 && !of.contains(piece) &&
+        llvm::set_is_subset(of, withMma))
+      products[of.front()].push_back(piece);
+  for (auto &[first, same] : products) {
+    const llvm::SetVector<Operation *> &of = makers[same.front()];
+    if (same.size() != of.size() || llvm::any_of(same, [&](Operation *piece) {
+          return makers[piece].getArrayRef() != of.getArrayRef();
+        }))
+      continue;
+    for (auto [piece, maker] : llvm::zip_equal(same, of))
+      pieces.unionSets(piece, maker);
+  }
 }
 
 /// Finds work on accumulators: in a loop, the operations between a carried

@@ -321,6 +321,19 @@ static void splitBranches(KernelOp kernel) {
   }
 }
 
+/// Gives each use of a loaded vector that is broadcast to a matrix a broadcast
+/// of its own, as one that is shared would tie its users to one role.
+static void separateBroadcasts(KernelOp kernel) {
+  auto isOfLoad = [](vector::BroadcastOp op) {
+    return op.getSource().getDefiningOp<LoadOp>() != nullptr;
+  };
+  for (auto op : fa4::collectOps<vector::BroadcastOp>(kernel))
+    if (isOfLoad(op))
+      for (OpOperand &use : llvm::make_early_inc_range(op->getUses()))
+        if (!op->hasOneUse())
+          use.set(OpBuilder(op).clone(*op)->getResult(0));
+}
+
 LogicalResult fa4::tile::prepareForRoles(KernelOp kernel) {
   if (failed(checkRows(kernel, kernel.getTarget())))
     return failure();
@@ -331,6 +344,7 @@ LogicalResult fa4::tile::prepareForRoles(KernelOp kernel) {
     return failure();
   hoistMmas(kernel);
   splitBranches(kernel);
+  separateBroadcasts(kernel);
   if (failed(skipZeroAccumulators(kernel)))
     return failure();
   // Factors that were broadcast for products have no use now.

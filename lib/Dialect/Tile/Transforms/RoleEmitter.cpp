@@ -84,12 +84,54 @@ RoleEmitter::findLeaving(Operation *op) {
   return leaving;
 }
 
-/// Waits for the result of an MMA that lanes have started. The MMA and its wait
-/// stand side by side; passes that schedule move them apart.
-Value RoleEmitter::awaitResult(MmaOp mma) {
+/// Returns the MMA that adds to the result of this one in the same block, where
+/// nothing else uses it; or null.
+static MmaOp getNextOfSum(MmaOp mma) {
+  if (!mma->hasOneUse())
+    return {};
+  auto next = dyn_cast<MmaOp>(*mma->user_begin());
+  return next && next->getBlock() == mma->getBlock() &&
+                 next.getAcc() == mma.getResult() && !next.getAccumulate()
+             ? next
+             : MmaOp();
+}
+
+/// Makes the copy of an MMA one that lanes start, and returns its result. The
+/// MMA and its wait stand side by side; passes that schedule move them apart.
+/// The last MMA of a sum is awaited for all of them.
+Value RoleEmitter::awaitResult(MmaOp source, MmaOp mma) {
+  if (mma.getAcc() && isa<PendingType>(mma.getAcc().getType())) {
+    mma.getOntoMutable().assign(mma.getAcc());
+    mma.getAccMutable().clear();
+  }
   mma.getResult().setType(
       PendingType::get(mma.getContext(), mma.getResultType()));
+  if (getNextOfSum(source))
+    return mma.getResult();
   return AwaitOp::create(builder, mma.getLoc(), mma.getResult());
+}
+
+/// Waits for the operands of an MMA that the role's lanes have computed and
+/// that the MMA reads from memory. Returns their numbers and values.
+SmallVector<std::pair<unsigned, Value>> RoleEmitter::waitForOwn(Operation *op) {
+  SmallVector<std::pair<unsigned, Value>> values;
+  for (Crossing &crossing : crossings) {
+    if (crossing.from != role || crossing.to != role)
+      continue;
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (operand.get() != crossing.value ||
+          !RolePartition::isReadFromMemory(op, operand.get()))
+        continue;
+      Value &waited = ownValues[crossing.value];
+      if (!waited)
+        waited = WaitOp::create(builder, crossing.channel.getLoc(),
+                                crossing.channel.getValueType(),
+                                crossing.channel.getChannel())
+                     .getValue();
+      values.push_back({operand.getOperandNumber(), waited});
+    }
+  }
+  return values;
 }
 
 void RoleEmitter::emitOperation(Operation *op) {
@@ -108,14 +150,18 @@ void RoleEmitter::emitOperation(Operation *op) {
     acquire(builder, leaving.front().first->channel);
   if (isa<MmaOp>(op))
     acquireBegun(op);
+  SmallVector<std::pair<unsigned, Value>> readBack = waitForOwn(op);
   Operation *copy = builder.clone(*op, map);
+  for (auto [number, value] : readBack)
+    copy->setOperand(number, value);
   auto mma = dyn_cast<MmaOp>(copy);
   if (mma && !oneThread)
-    map.map(op->getResult(0), awaitResult(mma));
+    map.map(op->getResult(0), awaitResult(cast<MmaOp>(op), mma));
   for (auto [crossing, value] : leaving) {
     if (!isa<LoadOp>(op) && !(isa<MmaOp>(op) && oneThread))
       acquire(builder, crossing->channel);
     commit(builder, crossing->channel, map.lookup(value));
+    ownValues.erase(value);
   }
 }
 

@@ -48,8 +48,10 @@ private:
   void emitOperation(mlir::Operation *op);
   llvm::SmallVector<std::pair<Crossing *, mlir::Value>>
   findLeaving(mlir::Operation *op);
-  mlir::Value awaitResult(MmaOp mma);
+  mlir::Value awaitResult(MmaOp source, MmaOp mma);
   void acquireBegun(mlir::Operation *op);
+  llvm::SmallVector<std::pair<unsigned, mlir::Value>>
+  waitForOwn(mlir::Operation *op);
   void wait(Crossing &crossing);
 
   unsigned role;
@@ -60,6 +62,9 @@ private:
   mlir::OpBuilder builder;
   /// Maps values of the program to those of the role.
   mlir::IRMapping map;
+  /// Maps values that the role's lanes compute to those that its MMAs read from
+  /// memory.
+  llvm::DenseMap<mlir::Value, mlir::Value> ownValues;
   /// The loop whose first pass is being built in front of it.
   mlir::scf::ForOp peeled;
 };

@@ -87,6 +87,7 @@ private:
   void add(vector::MultiDimReductionOp op);
   void add(vector::BroadcastOp op);
   void add(vector::ShapeCastOp op);
+  void add(vector::ExtractStridedSliceOp op);
   void addElementwise(Operation *op);
   void addRegions(Operation *op);
 
@@ -179,6 +180,20 @@ void Dimensions::add(vector::ShapeCastOp op) {
     join(op.getSource(), x, op.getResult(), y);
 }
 
+/// Joins the dimensions that a slice takes whole. The others cannot be cut.
+void Dimensions::add(vector::ExtractStridedSliceOp op) {
+  ArrayRef<int64_t> from = shapeOf(op.getSource()),
+                    to = shapeOf(op.getResult());
+  for (auto [dim, source, result] : llvm::enumerate(from, to)) {
+    if (source == result) {
+      join(op.getSource(), dim, op.getResult(), dim);
+      continue;
+    }
+    locks.push_back({number(op.getSource(), dim), op});
+    locks.push_back({number(op.getResult(), dim), op});
+  }
+}
+
 void Dimensions::addElementwise(Operation *op) {
   Value result = op->getResult(0);
   auto joinVector = [&](Value value) {
@@ -211,7 +226,8 @@ void Dimensions::addRegions(Operation *op) {
 void Dimensions::addOp(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
       .Case<MmaOp, RescaleOp, vector::MultiDimReductionOp, vector::BroadcastOp,
-            vector::ShapeCastOp>([&](auto op) { add(op); })
+            vector::ShapeCastOp, vector::ExtractStridedSliceOp>(
+          [&](auto op) { add(op); })
       .Case<scf::ForOp, scf::IfOp>([&](auto op) { addRegions(op); })
       // A part of such an operation differs only in its position.
       .Case<LoadOp, LoadRowsOp, StoreOp, ReduceAddOp, vector::StepOp,
@@ -403,6 +419,8 @@ Operation *Splitter::makePart(Operation *op, const Choice &choice, Value sum,
     constant.setValueAttr(
         splat.resizeSplat(cast<ShapedType>(constant.getType())));
   }
+  if (auto slice = dyn_cast<vector::ExtractStridedSliceOp>(copy))
+    slice.setSizesAttr(b.getI64ArrayAttr(slice.getType().getShape()));
   setIndices(copy, op, choice);
   if (!sum)
     return copy;

@@ -72,7 +72,9 @@ private:
   explicit RoleCrossings(const RolePartition &partition)
       : partition(&partition) {}
   mlir::LogicalResult add(mlir::Block &block);
-  void add(mlir::Value value, unsigned to);
+  void add(mlir::Operation *user, mlir::Value value, unsigned to);
+  bool isReadBack(mlir::Operation *op, mlir::Value value) const;
+  bool isReadByMmasOnly(const Crossing &crossing) const;
   mlir::LogicalResult checkInits(mlir::scf::ForOp loop) const;
   mlir::LogicalResult checkNewBeginnings();
 

@@ -26,7 +26,9 @@
 // On a chip whose MMAs accumulate in registers, the threads that hold a result
 // start the MMA. A tile.mma is then work like any other: it belongs to the
 // connected piece of its result, of its accumulator and of an operand A that
-// lanes compute. There is neither a role `mma` nor one for accumulators.
+// lanes compute. There is neither a role `mma` nor one for accumulators. What
+// such a role computes for the shared memory that MMAs read goes there by a
+// channel, even where the role's own MMAs read it.
 
 #ifndef FA4_DIALECT_TILE_ANALYSIS_ROLEPARTITION_H
 #define FA4_DIALECT_TILE_ANALYSIS_ROLEPARTITION_H
@@ -94,7 +96,13 @@ public:
   ValueOrigin getOrigin(mlir::Value value) const;
 
   /// Returns the data values that `op` uses, also in its regions, in order.
+  /// Where an MMA reads a part of a loaded tile, that is the tile: each role
+  /// repeats the operation that takes the part.
   llvm::SmallVector<mlir::Value> getDataOperands(mlir::Operation *op) const;
+
+  /// Returns true for an operand that an MMA takes from shared memory, whoever
+  /// has computed it: registers can be its A, as it is, and its accumulator.
+  static bool isReadFromMemory(mlir::Operation *op, mlir::Value operand);
 
   /// Returns true if `op`, or an operation in its regions, belongs to `role`.
   bool touches(mlir::Operation *op, unsigned role) const;
@@ -111,6 +119,8 @@ private:
   bool isCompute(mlir::Operation *op) const;
   /// Returns the sets of compute operations that values connect.
   llvm::EquivalenceClasses<mlir::Operation *> findPieces() const;
+  void joinMakers(llvm::EquivalenceClasses<mlir::Operation *> &pieces) const;
+  mlir::Value getViewed(mlir::Value value) const;
   void assignRoles();
 
   /// True if the lanes that hold the result of an MMA start it.
@@ -120,6 +130,8 @@ private:
   /// The data operations in program order. An scf.if counts as one operation
   /// together with its regions.
   llvm::SetVector<mlir::Operation *> nodes;
+  /// The parts of loaded tiles that only MMAs read. They are no nodes.
+  llvm::DenseSet<mlir::Operation *> views;
   /// The elementwise operations that belong to the correction role.
   llvm::DenseSet<mlir::Operation *> accumulatorWork;
   bool correctsInLoop = false;
