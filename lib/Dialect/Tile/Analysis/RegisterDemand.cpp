@@ -164,9 +164,11 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
       demand.weight += registersOf(op->getResult(0), role);
   });
   unsigned peak = peakRegisters(role.getBody().front(), role);
-  peak = reducesRows(role) ? std::max(peak, row + row / 2)
-                           : std::min(peak, streamedRegisters(role) +
-                                                registersAcrossWaits(role));
+  // Results of MMAs that lanes start are in registers as a whole.
+  if (reducesRows(role))
+    peak = std::max(peak, row + row / 2);
+  else if (!role.startsMmas())
+    peak = std::min(peak, streamedRegisters(role) + registersAcrossWaits(role));
   // A copy holds the whole row, so that its buffer can be released, and a
   // fragment that is being converted.
   if (copied != 0)

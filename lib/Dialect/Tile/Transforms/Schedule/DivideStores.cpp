@@ -40,8 +40,18 @@ static Operation *findStore(WaitOp wait) {
 /// The smallest swizzle, which is the narrowest box of a tensor map.
 static constexpr int64_t kNarrowestBox = 32;
 
-/// Returns true if lanes fill the channel in a loop or for one work tile after
-/// another, and a role stores each of its matrices.
+/// Returns true if parts of a committed value save shared memory: in a loop or
+/// for one work tile after another, and once in the role, too, if its lanes
+/// start the MMAs that read loaded tiles. Their results do not take the place
+/// of such a tile, because no lane knows when the others' MMAs have read it.
+static bool isWorthParts(CommitOp commit) {
+  auto role = commit->getParentOfType<RoleOp>();
+  return isa<scf::ForOp, WorkOp>(commit->getParentOp()) ||
+         (role.startsMmas() && commit->getParentOp() == role);
+}
+
+/// Returns true if lanes fill the channel, and a role stores each of its
+/// matrices.
 static bool isStored(const ChannelUses &uses) {
   ChannelOp channel = uses.channel;
   if (!channel.getTileType() || channel.getSpace() != MemorySpace::smem ||
@@ -55,7 +65,7 @@ static bool isStored(const ChannelUses &uses) {
                         return commit.getValue() &&
                                getHome(commit.getValue()) ==
                                    ValueHome::Fragment &&
-                               isa<scf::ForOp, WorkOp>(commit->getParentOp());
+                               isWorthParts(commit);
                       }) &&
          llvm::all_of(uses.waits, findStore);
 }

@@ -296,8 +296,13 @@ void fa4::tile::applyPlan(const LoopPlan &plan) {
   if (!plan.isPipelined())
     return reorder(plan);
   // A channel needs another stage if its next value is waited for before the
-  // last one is released.
+  // last one is released, or committed before the last one is waited for.
   for (Operation *op : plan.order) {
+    if (auto commit = dyn_cast<CommitOp>(op))
+      for (Operation *user : commit.getChannel().getUsers())
+        if (isa<WaitOp>(user) &&
+            plan.stage.lookup(user) > plan.stage.lookup(op))
+          requireStages(commit.getChannel().getDefiningOp<ChannelOp>(), 2);
     auto wait = dyn_cast<WaitOp>(op);
     if (!wait || plan.stage.lookup(op) != 0)
       continue;

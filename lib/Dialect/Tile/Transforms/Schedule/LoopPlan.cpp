@@ -564,13 +564,11 @@ void KernelPlanner::planMatrices() {
     if (Planner(loop, graph).unsupported())
       return;
     LoopPlan plan = planMatrixLoop(loop);
-    if (!plan.isPipelined())
-      return;
     if (UseChecker(plan).isOrdered())
       plans.insert({loop, std::move(plan)});
     else
       emitRemark(loop.getLoc())
-          << "not pipelined: an operation would come before what it uses";
+          << "not planned: an operation would come before what it uses";
   });
 }
 

@@ -24,14 +24,31 @@
 // narrowed last, because until then the queue reads the registers of the P
 // before.
 //
+// An MMA that runs a pass later keeps its operand A in registers over the
+// loop's edge. Where a thread has too few, MMAs stay in their own pass: they
+// start as soon as A is there, and end with the pass. The gradient's loop has
+// S and dP, from which lanes compute the operands of dV and dK. At head dim 128
+// it would have 248 words in flight, of 216, and is, without a second stage,
+//
+//     start S, dP; await S, narrow P, start dV += P dO;
+//     await dP, narrow dS, start dK += dS Q; await dV, dK
+//
+// dQ = dS K is a sum over what several roles compute: they hand dS over, and
+// the MMA reads it from memory. It keeps no operands in registers, and so it
+// can run a pass later where others cannot (it is late), so that no role waits
+// for what another one computes in the same pass:
+//
+//     ...; narrow dS(j), hand it over; start dQ(j-1), dK(j); await dV(j);
+//     await dQ(j-1), let it leave; await dK(j)
+//
 //===----------------------------------------------------------------------===//
 
+#include "MatrixStages.h"
 #include "Schedule.h"
 #include "fa4/Dialect/Tile/Analysis/ValueFlow.h"
 #include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Transforms/RegionUtils.h"
 #include <array>
 
 using namespace mlir;
@@ -40,7 +57,7 @@ using namespace fa4::tile;
 namespace {
 class MatrixPlanner {
 public:
-  explicit MatrixPlanner(scf::ForOp loop) : loop(loop), body(loop.getBody()) {
+  explicit MatrixPlanner(scf::ForOp loop) : body(loop.getBody()), stages(loop) {
     plan.loop = loop;
   }
 
@@ -50,21 +67,33 @@ public:
 
 private:
   /// When the operations of a pass run, in this order.
-  enum Turn { StartsFirst, StartsSecond, FirstRest, SecondRest, Narrowed };
+  enum Turn {
+    StartsFirst,  ///< MMAs of this iteration that wait for no lanes.
+    StartsSecond, ///< MMAs of the iteration before.
+    FirstRest,    ///< The lanes' work, and MMAs that start meanwhile.
+    StartsLate,   ///< MMAs of the iteration before that are late.
+    StartsLast,   ///< MMAs that end with the pass and start behind these.
+    EndsFirst,    ///< The ends of the MMAs that started meanwhile.
+    SecondRest,   ///< The ends of MMAs of the iteration before.
+    EndsLast,     ///< The ends of the MMAs that started last.
+    Narrowed,     ///< Operands for the MMAs of the next pass.
+    HandedOver,   ///< The commits of these.
+    SecondLast    ///< Work on results of MMAs that read what is handed over.
+  };
 
   bool isOrdered(Operation *op);
-  SetVector<Value> used(Operation *op);
-  void findStages();
-  unsigned findStage(Operation *op);
-  void placeChannelOp(Operation *op);
   bool isNarrowed(Operation *op);
-  llvm::DenseSet<Operation *> findNeeded(unsigned stage);
+  Operation *findEnding(Operation *op);
+  Turn findTurn(Operation *op);
+  llvm::DenseSet<Operation *> findNeeded(unsigned stage, bool late);
+  bool startsBehindLate(Operation *op);
+  bool isBehindHandedOver(Operation *op);
 
-  scf::ForOp loop;
   Block *body;
-  llvm::DenseMap<Operation *, unsigned> stage;
-  /// The operations of lanes that use a result of an MMA of the iteration.
-  llvm::DenseSet<Operation *> behindQueue;
+  MatrixStages stages;
+  /// The MMAs with which a pass begins, of each stage, and what they need; the
+  /// MMAs that start when the lanes have done their work, and what they need.
+  llvm::DenseSet<Operation *> startFirst, startSecond, startLate;
 };
 } // namespace
 
@@ -81,100 +110,37 @@ bool MatrixPlanner::isOrdered(Operation *op) {
          llvm::any_of(op->getResultTypes(), isTile);
 }
 
-SetVector<Value> MatrixPlanner::used(Operation *op) {
-  SetVector<Value> values(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), values);
-  return values;
-}
-
-/// Returns the stage that an operation has by its operands, and notes whether
-/// it is work of lanes behind the queue.
-unsigned MatrixPlanner::findStage(Operation *op) {
-  unsigned result = 0;
-  bool isBehind = isa<AwaitOp>(op);
-  for (Value value : used(op)) {
-    Operation *def = value.getDefiningOp();
-    bool isCarried = false;
-    if (auto argument = dyn_cast<BlockArgument>(value);
-        argument && argument.getOwner() == body &&
-        value != loop.getInductionVar()) {
-      def = loop.getTiedLoopYieldedValue(argument)->get().getDefiningOp();
-      isCarried = true;
-    }
-    if (!def || def->getBlock() != body || isa<WaitOp>(def))
-      continue;
-    unsigned ofDef = stage.lookup(def);
-    bool isByLanes = behindQueue.contains(def) && !isCarried;
-    if (isByLanes && isa<MmaOp>(op))
-      ++ofDef;
-    isBehind |= isByLanes && !isa<MmaOp>(op);
-    result = std::max(result, ofDef);
-  }
-  if (isBehind)
-    behindQueue.insert(op);
-  return std::min(result, 1u);
-}
-
-/// Carried values lead from the end of the body to its front, so stages are
-/// found again until none changes.
-void MatrixPlanner::findStages() {
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    for (Operation &op : body->without_terminator()) {
-      unsigned found = findStage(&op);
-      changed |= found > stage.lookup(&op);
-      stage[&op] = std::max(found, stage.lookup(&op));
-    }
-  }
-}
-
-/// An operation on a channel has the stage of what it serves: a wait that of
-/// its first user, a release that of the last one, a commit that of its value.
-void MatrixPlanner::placeChannelOp(Operation *op) {
-  auto usersOf = [&](Value channel) {
-    SmallVector<unsigned> stages;
-    for (auto wait : body->getOps<WaitOp>())
-      if (wait.getChannel() == channel && wait.getValue())
-        for (OpOperand *use : getEnds(wait.getValue(), FlowThrough::Views))
-          if (Operation *user = body->findAncestorOpInBlock(*use->getOwner()))
-            stages.push_back(stage.lookup(user));
-    return stages;
-  };
-  if (isa<WaitOp, ReleaseOp>(op)) {
-    SmallVector<unsigned> stages = usersOf(op->getOperand(0));
-    if (!stages.empty())
-      stage[op] = isa<WaitOp>(op) ? *llvm::min_element(stages)
-                                  : *llvm::max_element(stages);
-  } else if (auto acquire = dyn_cast<AcquireOp>(op)) {
-    for (auto commit : body->getOps<CommitOp>())
-      if (commit.getChannel() == acquire.getChannel())
-        stage[op] = stage.lookup(commit);
-  }
-}
-
 /// Returns true for a conversion to the operand of an MMA of stage 1: it would
 /// write the registers that this MMA, of the iteration before, may still read.
 bool MatrixPlanner::isNarrowed(Operation *op) {
-  return isa<arith::TruncFOp>(op) && stage.lookup(op) == 0 &&
-         llvm::all_of(op->getUsers(), [&](Operation *user) {
-           return isa<MmaOp>(user) && stage.lookup(user) == 1;
-         });
+  if (!isa<arith::TruncFOp>(op) || stages.get(op) != 0)
+    return false;
+  bool isOperand = false;
+  for (Operation *user : op->getUsers()) {
+    isOperand |= isa<MmaOp>(user);
+    if (auto commit = dyn_cast<CommitOp>(user);
+        commit ? !isForMatrixRole(commit)
+               : !isa<MmaOp>(user) || stages.get(user) != 1)
+      return false;
+  }
+  return isOperand;
 }
 
 /// Returns the ordered operations of a stage from which its MMAs are computed,
-/// and the MMAs.
-llvm::DenseSet<Operation *> MatrixPlanner::findNeeded(unsigned number) {
+/// the late ones or the others, and the MMAs.
+llvm::DenseSet<Operation *> MatrixPlanner::findNeeded(unsigned number,
+                                                      bool late) {
   llvm::DenseSet<Operation *> needed;
   SmallVector<Operation *> worklist;
   for (auto mma : body->getOps<MmaOp>())
-    if (stage.lookup(mma) == number)
+    if (stages.get(mma) == number && !stages.getKept().contains(mma) &&
+        stages.isLate(mma) == late)
       worklist.push_back(mma);
   while (!worklist.empty()) {
     Operation *op = worklist.pop_back_val();
-    if (stage.lookup(op) != number || !needed.insert(op).second)
+    if (stages.get(op) != number || !needed.insert(op).second)
       continue;
-    for (Value value : used(op))
+    for (Value value : getUsed(op))
       if (Operation *def = value.getDefiningOp();
           def && def->getBlock() == body)
         worklist.push_back(def);
@@ -182,23 +148,99 @@ llvm::DenseSet<Operation *> MatrixPlanner::findNeeded(unsigned number) {
   return needed;
 }
 
+/// Returns the MMA that ends with the pass, if `op` is its await or the release
+/// of what it reads; otherwise null. Nothing of the pass needs its result.
+Operation *MatrixPlanner::findEnding(Operation *op) {
+  if (auto await = dyn_cast<AwaitOp>(op)) {
+    bool isUsed = llvm::any_of(await->getUsers(), [&](Operation *user) {
+      return user != body->getTerminator();
+    });
+    return stages.getKept().contains(await.getMma()) && !isUsed ? await.getMma()
+                                                                : nullptr;
+  }
+  auto release = dyn_cast<ReleaseOp>(op);
+  if (!release)
+    return nullptr;
+  Operation *last = nullptr;
+  for (Operation *mma : stages.getKept())
+    for (Value operand : mma->getOperands())
+      if (auto wait = operand.getDefiningOp<WaitOp>();
+          wait && wait.getChannel() == release.getChannel() &&
+          (!last || last->isBeforeInBlock(mma)))
+        last = mma;
+  return last;
+}
+
+/// Returns true for MMAs that end with the pass and start behind the commit of
+/// what other MMAs read: the late MMAs start before them, so that lanes can use
+/// their results meanwhile.
+bool MatrixPlanner::startsBehindLate(Operation *op) {
+  return stages.getKept().contains(op) &&
+         llvm::any_of(body->getOps<CommitOp>(), [&](CommitOp commit) {
+           return isForMatrixRole(commit) && commit->isBeforeInBlock(op);
+         });
+}
+
+/// Returns true for operations on the result of an MMA that reads what lanes
+/// have handed over, and for releases of that: the lanes hand over what they
+/// have computed in this pass before.
+bool MatrixPlanner::isBehindHandedOver(Operation *op) {
+  SetVector<Operation *> behind;
+  for (auto mma : body->getOps<MmaOp>())
+    if (stages.isOfHandedOver(mma)) {
+      behind.insert(mma);
+      if (auto release = dyn_cast<ReleaseOp>(op))
+        if (Operation *wait = mma.getA().getDefiningOp();
+            wait && wait->getOperand(0) == release.getChannel())
+          return true;
+    }
+  for (unsigned i = 0; i < behind.size(); ++i) {
+    if (behind[i] == op)
+      return true;
+    for (Operation *user : behind[i]->getUsers())
+      if (user->getBlock() == body)
+        behind.insert(user);
+  }
+  auto acquire = dyn_cast<AcquireOp>(op);
+  return acquire && llvm::any_of(behind, [&](Operation *user) {
+           auto commit = dyn_cast<CommitOp>(user);
+           return commit && commit.getChannel() == acquire.getChannel();
+         });
+}
+
+MatrixPlanner::Turn MatrixPlanner::findTurn(Operation *op) {
+  bool isSecond = stages.get(op) == 1;
+  if (isNarrowed(op))
+    return Narrowed;
+  if (auto commit = dyn_cast<CommitOp>(op))
+    if (Operation *def =
+            commit.getValue() ? commit.getValue().getDefiningOp() : nullptr;
+        def && isNarrowed(def))
+      return HandedOver;
+  if (startLate.contains(op))
+    return StartsLate;
+  if ((isSecond ? startSecond : startFirst).contains(op))
+    return isSecond ? StartsSecond : StartsFirst;
+  if (isSecond)
+    return stages.getKept().empty() && isBehindHandedOver(op) ? SecondLast
+                                                              : SecondRest;
+  if (startsBehindLate(op))
+    return StartsLast;
+  if (Operation *mma = findEnding(op))
+    return startsBehindLate(mma) ? EndsLast : EndsFirst;
+  return FirstRest;
+}
+
 void MatrixPlanner::run() {
-  findStages();
-  for (Operation &op : body->without_terminator())
-    placeChannelOp(&op);
-  llvm::DenseSet<Operation *> first = findNeeded(0), second = findNeeded(1);
-  std::array<SmallVector<Operation *>, Narrowed + 1> turns;
-  for (Operation &each : body->without_terminator()) {
-    Operation *op = &each;
-    if (!isOrdered(op))
+  startFirst = findNeeded(0, /*late=*/false);
+  startSecond = findNeeded(1, /*late=*/false);
+  startLate = findNeeded(1, /*late=*/true);
+  std::array<SmallVector<Operation *>, SecondLast + 1> turns;
+  for (Operation &op : body->without_terminator()) {
+    if (!isOrdered(&op))
       continue;
-    Turn turn = isNarrowed(op) ? Narrowed
-                : stage.lookup(op) == 0
-                    ? (first.contains(op) ? StartsFirst : FirstRest)
-                : second.contains(op) ? StartsSecond
-                                      : SecondRest;
-    turns[turn].push_back(op);
-    plan.stage[op] = stage.lookup(op);
+    turns[findTurn(&op)].push_back(&op);
+    plan.stage[&op] = stages.get(&op);
   }
   for (ArrayRef<Operation *> ops : turns)
     llvm::append_range(plan.order, ops);

@@ -8,6 +8,7 @@
 
 #include "Schedule.h"
 #include "fa4/Dialect/Tile/Analysis/BlockUsers.h"
+#include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -123,8 +124,9 @@ static Operation *endOfStream(WaitOp wait) {
 
 /// Returns the last operation of the wait's block that reads the value, or
 /// null. If `follows`, users of pure results computed from the value count as
-/// well. In a role of one thread these still lie in the buffer. Lanes read a
-/// streamed value as late as they need it, but before `end`.
+/// well. In a role of one thread, and where only MMAs read the stage, these
+/// still lie in the buffer. Lanes read a streamed value as late as they need
+/// it, but before `end`.
 static Operation *lastUse(WaitOp wait, bool follows, Operation *end) {
   Operation *last = wait;
   SetVector<Value> reached;
@@ -173,7 +175,9 @@ static void hoistReleases(Block &block, bool oneThread) {
     for (auto [each, release] : llvm::zip(of, list)) {
       WaitOp wait = each;
       bool isLate = !oneThread && wait.getValue() && isStreamed(wait);
-      Operation *last = lastUse(wait, oneThread || isLate,
+      bool isPlace =
+          wait.getValue() && getHome(wait.getValue()) == ValueHome::Place;
+      Operation *last = lastUse(wait, isPlace || isLate,
                                 isLate ? endOfStream(wait) : nullptr);
       if (last && previous && last->isBeforeInBlock(previous))
         last = previous;

@@ -155,15 +155,31 @@ private:
 };
 } // namespace
 
-/// Gives buffers that CTAs exchange in a loop a second stage, if there is room.
-/// Lanes write such a buffer when the MMAs of both CTAs have read the last
-/// value, and the MMAs wait until both halves have come. With one stage, this
-/// takes longer than a load.
+/// Returns true if lanes that start MMAs write the channel for MMAs that others
+/// start.
+static bool isBetweenMatrixRoles(ChannelOp channel) {
+  bool hasCommit = false, hasWait = false;
+  for (Operation *user : channel.getChannel().getUsers()) {
+    auto role = user->getParentOfType<RoleOp>();
+    bool isOfLanes = role && role.startsMmas() && !role.runsOnOneThread();
+    if (isa<CommitOp, WaitOp>(user) && !isOfLanes)
+      return false;
+    hasCommit |= isa<CommitOp>(user);
+    hasWait |= isa<WaitOp>(user);
+  }
+  return hasCommit && hasWait && channel.getTileType();
+}
+
+/// Gives buffers that CTAs, or the lanes of several roles, exchange in a loop a
+/// second stage, if there is room. Lanes write such a buffer when the MMAs of
+/// all of them have read the last value, and the MMAs wait until all parts have
+/// come. With one stage, this takes longer than a load.
 static void doubleExchanges(KernelOp kernel, const TargetDescription &target,
                             SharedMemory &memory) {
   for (SmallVector<ChannelOp> &buffer : collectBuffers(kernel)) {
     ChannelOp owner = buffer.front();
-    if (!owner.getExchange() || owner.getStages() != 1 ||
+    if (!(owner.getExchange() || isBetweenMatrixRoles(owner)) ||
+        owner.getStages() != 1 ||
         llvm::none_of(owner.getChannel().getUsers(), [](Operation *user) {
           return isa<CommitOp>(user) && user->getParentOfType<scf::ForOp>();
         }))

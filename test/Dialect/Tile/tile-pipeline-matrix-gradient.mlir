@@ -1,0 +1,102 @@
+// The gradient's loop has two results from which lanes compute the operands of three products, and dq's operand comes
+// from the lanes of two roles. Which products run a pass later follows from a thread's registers; an MMA that is awaited
+// too early leaves the tensor cores idle, and one whose operands or results do not fit makes ptxas spill.
+//
+// RUN: sed 's/HD/64/g' %s | fa4-opt --attn-to-nvvm='to=schedule chip=sm_90a' | FileCheck %s --check-prefix=ALL
+// RUN: sed 's/HD/128/g' %s | fa4-opt --attn-to-nvvm='to=schedule chip=sm_90a' | FileCheck %s --check-prefix=LATE
+// RUN: sed 's/HD/144/g' %s | fa4-opt --attn-to-nvvm='to=schedule chip=sm_90a' | FileCheck %s --check-prefix=KEPT
+// RUN: sed 's/HD/32/g' %s | fa4-opt --attn-to-nvvm='to=schedule chip=sm_90a' | FileCheck %s --check-prefix=ROLE
+
+// Head dim 64: all five products are under way at once, three of them of the pass before. The loop carries the stages of
+// q and dout, which MMAs of both passes read. The scores' gradient is handed over as soon as the MMA that read the one
+// before has ended, and dq, 32 columns a role, leaves behind that.
+// ALL-LABEL: tile.kernel @gradient_kernel(
+// ALL-DAG:     %k = tile.channel "k" smem stages(1)
+// ALL-DAG:     %[[DS0:.*]] = tile.channel "compute0_compute0" smem stages(2) : <vector<64x64xbf16>>
+// ALL-DAG:     %[[DS1:.*]] = tile.channel "compute1_compute0" smem stages(2) : <vector<64x64xbf16>>
+// ALL:         tile.role @compute0 kind(matrix)
+// ALL:           tile.commit %[[DS0]]
+// ALL:           scf.for {{.*}} iter_args(%[[P:[a-z0-9]*]] = %{{.*}}, %[[DO:[a-z0-9]*]] = %{{.*}}, %[[DV:[a-z0-9]*]] = %{{.*}}, %[[DS:[a-z0-9]*]] = %{{.*}}, %[[Q:[a-z0-9]*]] = %{{.*}}, %[[DK:[a-z0-9]*]] =
+// ALL:             %[[S0:.*]] = tile.mma %{{.*}}, transpose %
+// ALL:             %[[DP0:.*]] = tile.mma %{{.*}}, transpose %
+// ALL:             %[[DV0:.*]] = tile.mma %[[P]], %[[DO]] acc %[[DV]] if
+// ALL:             %[[DK0:.*]] = tile.mma %[[DS]], %[[Q]] acc %[[DK]] if
+// ALL:             vector.extract_strided_slice {{.*}} {offsets = [0, 0], sizes = [64, 32]
+// ALL:             %[[W0:.*]] = tile.wait %[[DS0]]
+// ALL:             %[[SUM:.*]] = tile.mma transpose %[[W0]], %{{.*}} -> !tile.pending<vector<64x32xf32>>
+// ALL:             %[[W1:.*]] = tile.wait %[[DS1]]
+// ALL:             %[[DQ:.*]] = tile.mma transpose %[[W1]], %{{.*}} onto %[[SUM]]
+// ALL-NEXT:        tile.await %[[S0]]
+// ALL:             math.exp2
+// ALL:             tile.await %[[DP0]]
+// ALL:             tile.await %[[DV0]]
+// ALL-NEXT:        tile.release %dout
+// ALL-NEXT:        tile.await %[[DK0]]
+// ALL-NEXT:        tile.release %q
+// ALL-NEXT:        %[[NEXT:.*]] = arith.truncf
+// ALL-NEXT:        tile.commit %[[DS0]], %[[NEXT]]
+// ALL-NEXT:        %[[OUT:.*]] = tile.await %[[DQ]]
+// ALL-NEXT:        tile.release %[[DS0]]
+// ALL-NEXT:        tile.release %[[DS1]]
+// ALL-NEXT:        tile.copy %[[OUT]]
+// ALL:             tile.commit %compute0_store
+// ALL:             scf.yield
+// ALL:         tile.role @compute1 kind(matrix)
+// ALL:             vector.extract_strided_slice {{.*}} {offsets = [0, 32], sizes = [64, 32]
+
+// Head dim 128: no registers are left for operands of the pass before, or for dq beside the scores. So dv and dk stay in
+// their pass, and dq, whose operands are in memory, is late: it starts when the scores' registers are free.
+// LATE-LABEL: tile.kernel @gradient_kernel(
+// LATE:        tile.role @compute0 kind(matrix)
+// LATE:          scf.for {{.*}} iter_args(%[[DV:[a-z0-9]*]] = %{{[^,]*}}, %[[DK:[a-z0-9]*]] = %{{[^,]*}}) ->
+// LATE:            %[[S0:.*]] = tile.mma %{{.*}}, transpose %
+// LATE:            %[[DP0:.*]] = tile.mma %{{.*}}, transpose %
+// LATE:            tile.await %[[S0]]
+// LATE:            %[[DV0:.*]] = tile.mma %{{.*}}, %{{.*}} acc %[[DV]] if
+// LATE-NEXT:       tile.await %[[DP0]]
+// LATE:            tile.commit %[[DS0:.*]], %{{.*}} : <vector<64x64xbf16>>
+// LATE:            tile.wait %[[DS0]]
+// LATE:            %[[SUM:.*]] = tile.mma transpose %{{.*}} -> !tile.pending<vector<64x64xf32>>
+// LATE:            %[[DQ:.*]] = tile.mma transpose %{{.*}} onto %[[SUM]]
+// LATE:            %[[DK0:.*]] = tile.mma %{{.*}}, %{{.*}} acc %[[DK]] if
+// LATE-NEXT:       tile.await %[[DV0]]
+// LATE-NEXT:       tile.release %dout
+// LATE-NEXT:       tile.await %[[DQ]]
+// LATE:            tile.commit %compute0_store
+// LATE:            tile.await %[[DK0]]
+// LATE-NEXT:       tile.release %q
+
+// Head dim 144 leaves dq to a kernel of its own: two products of lanes' operands, which start as soon as these are
+// there, and end with the pass.
+// KEPT-LABEL: tile.kernel @gradient_kernel(
+// KEPT:        tile.role @compute0 kind(matrix)
+// KEPT:          scf.for
+// KEPT:            %[[S0:.*]] = tile.mma
+// KEPT:            %[[DP0:.*]] = tile.mma
+// KEPT:            tile.await %[[S0]]
+// KEPT:            %[[DV0:.*]] = tile.mma
+// KEPT-NEXT:       tile.await %[[DP0]]
+// KEPT:            %[[DK0:.*]] = tile.mma
+// KEPT-NEXT:       tile.await %[[DV0]]
+// KEPT-NEXT:       tile.release %dout
+// KEPT-NEXT:       tile.await %[[DK0]]
+// KEPT-NEXT:       tile.release %q
+// KEPT:          tile.kernel @gradient_dq_kernel(
+
+// A tile of k with 32 columns is not cut: dq has a role of its own, which others hand the gradients of scores to.
+// ROLE-LABEL: tile.kernel @gradient_kernel(
+// ROLE:        tile.role @compute2 kind(matrix)
+// ROLE:          scf.for
+// ROLE-NOT:      tile.role
+// ROLE:            %[[SUM:.*]] = tile.mma transpose
+// ROLE:            %[[DQ:.*]] = tile.mma transpose %{{.*}} onto %[[SUM]]
+// ROLE:            tile.await %[[DQ]]
+// ROLE:            tile.commit %compute2_store
+func.func @gradient(%q: tensor<?x?x?xHDxbf16>, %k: tensor<?x?x?xHDxbf16>, %v: tensor<?x?x?xHDxbf16>,
+                    %out: tensor<?x?x?xHDxbf16>, %dout: tensor<?x?x?xHDxbf16>, %lse: tensor<?x?x?xf32>)
+    -> (tensor<?x?x?xHDxbf16>, tensor<?x?x?xHDxbf16>, tensor<?x?x?xHDxbf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %v out(%out) dout(%dout) lse(%lse) layout<bshd>
+    : tensor<?x?x?xHDxbf16>, tensor<?x?x?xHDxbf16>, tensor<?x?x?xHDxbf16>, tensor<?x?x?xHDxbf16>,
+      tensor<?x?x?xHDxbf16>, tensor<?x?x?xf32> -> tensor<?x?x?xHDxbf16>, tensor<?x?x?xHDxbf16>, tensor<?x?x?xHDxbf16>
+  return %dq, %dk, %dv : tensor<?x?x?xHDxbf16>, tensor<?x?x?xHDxbf16>, tensor<?x?x?xHDxbf16>
+}
