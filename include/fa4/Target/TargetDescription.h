@@ -232,6 +232,10 @@ struct TargetDescription {
   bool threeInputMax;
   /// True if a CTA can take the place of one that has not started yet.
   bool requestsWork;
+  /// True if the longest work tiles come first even where CTAs add to memory
+  /// and it is unknown how many of the sums fit into the cache: tiles of all
+  /// heads are worked on side by side then.
+  bool ordersSumsByLength;
 
   unsigned maxWarps() const { return maxThreads / warpSize; }
   unsigned warpsPerWarpgroup() const { return warpgroupSize / warpSize; }

@@ -28,6 +28,11 @@ using namespace fa4::tile;
 /// not. One byte means: all groups are worked on side by side.
 static std::pair<int64_t, StringAttr>
 getGroupBytes(KernelOp kernel, const WorkBalance &balance, Schedule schedule) {
+  // Sums of unknown size come one group after the other.
+  const TargetDescription &target = kernel.getTarget();
+  if (balance.sharedBytes == 0 && !target.ordersSumsByLength &&
+      fa4::containsOp<ReduceAddOp>(kernel))
+    return {int64_t(target.l2Bytes / 2), StringAttr()};
   // With 'clc', a CTA gets its next work tile when it begins the one before. At
   // the end of a section, some CTAs would have two long tiles, and an idle CTA
   // could not take the second one.
