@@ -2,12 +2,16 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels for Hopper, whose lanes start the MMAs and hold the results, in fa4-sim with all checks: products of matrices
-against numpy, attention against float64. A run draws some of the cases; FA4_MANY=1 tries all, and
+against numpy, attention and its gradient against float64. A run draws some of the cases; FA4_MANY=1 tries all, and
 bench/grid --chip=sm_90a the whole grid."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import test_gradient
+from fa4_bench import gradient_grid
 from fa4_testing import gpu, grid
 from fa4_testing.programs.forms import BR, CASES, DEFAULT, SCORE_MODS, TL
 from fa4_testing.programs.products import Product
@@ -107,6 +111,29 @@ def test_quick(case, tmp_path):
     """A case of the quick grid must be right under two schedules."""
     kernel = gpu.compile(case.op.mlir(), tmp_path, chip=CHIP, options=case.op.options)
     grid.run_case(case, kernel, schedules=2, timeout=300)
+
+
+# Without what only another chip has, and head dims whose sums a thread has no registers for.
+GRADIENTS = {
+    name: replace(form, chip=CHIP)
+    for name, form in test_gradient.CASES.items()
+    if form.chip == "sm_100a" and not name.startswith("pairs") and "--pairs=on" not in form.options and form.head_dim + (form.head_dim_v or form.head_dim) <= 320
+}
+
+
+@pytest.mark.turns(10)
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradient_of_form(name, tmp_path):
+    """The gradient of a form must be right, and ptxas must neither spill nor wait for an MMA, which the compiler refuses."""
+    GRADIENTS[name].run(tmp_path / "kernels", seeds=(0, 1))
+
+
+@pytest.mark.turns(20)
+@pytest.mark.parametrize("case", gradient_grid.quick_cases(gradient_grid.PARAMETERS), ids=str)
+def test_gradient_quick(case, tmp_path):
+    """A case of the gradient's quick grid must be right under two schedules."""
+    launches = gpu.compile_launches(case.op.mlir(), tmp_path, chip=CHIP, options=case.op.options)
+    gradient_grid.run_case(case, launches, schedules=2, timeout=300)
 
 
 @pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")

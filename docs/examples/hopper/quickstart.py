@@ -1,8 +1,8 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""docs/hopper-quickstart.md's script: attention on tensors of torch, causal, with grouped heads, and with functions of one's own. Each result is compared
-with torch in float32, and timed beside torch where there is a GPU. On the CPU the kernels run in the simulator, on small tensors."""
+"""docs/hopper-quickstart.md's script: attention on tensors of torch, causal, with grouped heads, with its gradient, and with functions of one's own. Each
+result is compared with torch in float32, and timed beside torch where there is a GPU. On the CPU the kernels run in the simulator, on small tensors."""
 
 import math
 
@@ -41,6 +41,17 @@ def plainly(q, k, v, score_mod=lambda score, *_: score, mask_mod=None):
     return (scores if mask_mod is None else scores.masked_fill(~mask_mod(0, 0, i, j), -math.inf)).softmax(-1) @ v
 
 
+weights = torch.randn_like(q)
+
+
+def gradients(attend):
+    """dq, dk and dv of a function of q, k and v, heads side by side."""
+    with torch.enable_grad():
+        leaves = [each.detach().requires_grad_() for each in (q, k, v)]
+        out = attend(*leaves)
+        return torch.cat(torch.autograd.grad(out, leaves, weights[: len(out)].to(out.dtype)), 1)
+
+
 def microseconds(work, count=20):
     work()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -59,6 +70,8 @@ ROWS = (
      lambda: scaled_dot_product_attention(q, k, v, is_causal=True)),
     ("causal, grouped heads", lambda: attend_causally(q, few_k, few_v), lambda: plainly(q, few_k, few_v, mask_mod=causal),
      lambda: scaled_dot_product_attention(q, few_k, few_v, is_causal=True, enable_gqa=True)),
+    ("causal, and gradient", lambda: gradients(attend_causally), lambda: gradients(lambda *qkv: plainly(*qkv, mask_mod=causal)),
+     lambda: gradients(lambda *qkv: scaled_dot_product_attention(*qkv, is_causal=True))),
     ("softcap", lambda: fa4.flex(q, k, v, score_mod=softcap), lambda: plainly(q, k, v, softcap), None),
     ("documents", lambda: fa4.flex(q, k, v, mask_mod=same_document), lambda: plainly(q, k, v, mask_mod=same_document), None),
     ("both, grouped heads", lambda: fa4.flex(q, few_k, few_v, score_mod=softcap, mask_mod=same_document, enable_gqa=True),

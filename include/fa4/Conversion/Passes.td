@@ -160,7 +160,7 @@ def AttnPrintSupport : FA4_Pass<"attn-print-support", "::mlir::ModuleOp"> {
               sm_90a sm_100a sm_103a
     gradient  (1)    (2)     (2)
 
-    (1) the gradient has no kernel yet for targets without tensor memory
+    (1) head dims 256 of q and k, 256 of v: the smallest tiles exceed the 216 registers of a thread for accumulators
     (2) head dims 256 of q and k, 256 of v: the smallest tiles exceed the 512 columns of tensor memory
     ```
   }];

@@ -29,7 +29,8 @@ public:
                      SymbolTable &symbols)
       : op(op), conversion(op, target, symbols), names(conversion.names),
         b(conversion.builder),
-        tiles(chooseBackwardTiles(target, getHeadDims(op))),
+        tiles(chooseBackwardTiles(target, getHeadDims(op),
+                                  getBackwardRequest(op))),
         alignedQueries(tile::alignSize("Sq", tiles.rows)) {}
 
   void run();

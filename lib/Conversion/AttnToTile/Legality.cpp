@@ -90,10 +90,6 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
   return data;
 }
 
-static bool hasTensorMemory(const TargetDescription &target) {
-  return target.mma.accumulatorSpace == AccumulatorSpace::TensorMemory;
-}
-
 static Reason checkElementTypes(AttentionOpInterface op,
                                 const TargetDescription &target, int64_t) {
   Type element = cast<ShapedType>(op.getQ().getType()).getElementType();
@@ -116,6 +112,10 @@ HeadDims fa4::getHeadDims(AttentionOpInterface op) {
   return {headDim(op.getQ()), headDim(op.getV())};
 }
 
+BackwardRequest fa4::getBackwardRequest(SdpaBackwardOp op) {
+  return {op.getDeterministic(), !op.getScoreMod().empty()};
+}
+
 static int64_t getHeadDimStep(AttentionOpInterface op) {
   return isa<SdpaBackwardOp>(op.getOperation()) ? kGradientHeadDimStep
                                                 : kHeadDimStep;
@@ -126,8 +126,10 @@ static int64_t getHeadDimStep(AttentionOpInterface op) {
 static std::string findExceeded(AttentionOpInterface op,
                                 const TargetDescription &target, HeadDims dims,
                                 int64_t keys) {
-  return isa<SdpaBackwardOp>(op.getOperation())
-             ? chooseBackwardTiles(target, dims).exceeded
+  auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+  return backward
+             ? chooseBackwardTiles(target, dims, getBackwardRequest(backward))
+                   .exceeded
              : chooseAttentionTiles(target, dims, {{}, {}, keys}).exceeded;
 }
 
@@ -282,13 +284,6 @@ static std::string adviseOnHeadDims(AttentionOpInterface op,
          "scale(...)";
 }
 
-static Reason checkTarget(AttentionOpInterface op,
-                          const TargetDescription &target, int64_t) {
-  if (!hasTensorMemory(target) && isa<SdpaBackwardOp>(op.getOperation()))
-    return "the gradient has no kernel yet for targets without tensor memory";
-  return std::nullopt;
-}
-
 static Reason checkSinks(AttentionOpInterface op) {
   if (op.getSinks() && isa<SdpaOp>(op.getOperation()))
     return "sinks";
@@ -314,7 +309,6 @@ static Reason ofOp(AttentionOpInterface op, const TargetDescription &,
 
 /// The checks, in the order in which users are told of their reasons.
 static constexpr Check kChecks[] = {
-    {checkTarget, "choose a chip with tensor memory"},
     {ofOp<checkSinks>, "leave out sinks(...): with the LSE as a second result, "
                        "out times 1 / (1 + "
                        "exp(sink - lse)) is the result with a sink"},
@@ -350,22 +344,15 @@ Reason fa4::adviseUnsupported(AttentionOpInterface op,
                               const TargetDescription &target, int64_t keys) {
   if (!explainUnsupported(op, target, keys))
     return std::nullopt;
-  const TargetDescription *best = &target;
   for (StringRef chip : knownTargets()) {
     const TargetDescription *other = lookupTarget(chip);
     if (!explainUnsupported(op, *other, keys))
       return llvm::formatv("there is a kernel for {0}: --chip={0}", chip);
-    // Another chip helps only where this one is the reason.
-    if (checkTarget(op, *best, keys))
-      best = other;
   }
-  std::string prefix =
-      best == &target ? ""
-                      : llvm::formatv("--chip={0}, and: ", best->chip).str();
   for (const Check &check : kChecks)
-    if (check.explain(op, *best, keys))
-      return prefix + (check.advice.empty() ? adviseOnHeadDims(op, *best)
-                                            : check.advice.str());
+    if (check.explain(op, target, keys))
+      return check.advice.empty() ? adviseOnHeadDims(op, target)
+                                  : check.advice.str();
   return std::nullopt;
 }
 

@@ -125,7 +125,8 @@ public:
   SdpaBackwardProgram(SdpaBackwardOp op, tile::KernelOp kernel,
                       const BackwardTiles &tiles)
       : AttentionProgram(op, kernel), op(op), keys(tiles.keys),
-        queries(tiles.queries), scale(chooseScoreScale(op)) {
+        queries(tiles.queries), sumColumns(tiles.sumColumns),
+        scale(chooseScoreScale(op)) {
     auto arguments = kernel.getArguments();
     q = arguments[0];
     k = arguments[1];
@@ -161,7 +162,8 @@ private:
                          const KeyGradients &state);
   Value visibleQueries(Value firstQuery);
   std::pair<Value, Value> workTilesOf(Value block);
-  void addToSums(Value part, Value block, Value queryHead);
+  void addToSums(Value part, Value block, Value queryHead, int64_t column);
+  void addQueryGradient(Value ds, Value tk, Value block, Value queryHead);
   /// The exponents of a block, and the derivative of its scores, if that is
   /// not 1.
   struct Exponents {
@@ -183,7 +185,7 @@ private:
   }
 
   SdpaBackwardOp op;
-  int64_t keys, queries;
+  int64_t keys, queries, sumColumns;
   ScoreScale scale;
   Value q, k, v, dout, shift, delta, sums, dk, dv;
   /// `sums` is null if dq has a kernel of its own. `turns` is null in this
@@ -381,9 +383,10 @@ std::pair<Value, Value> SdpaBackwardProgram::workTilesOf(Value block) {
   return {first, last};
 }
 
-/// Adds to the sums of a block of queries. The place at which work tiles take
-/// turns is its first row.
-void SdpaBackwardProgram::addToSums(Value part, Value block, Value queryHead) {
+/// Adds to the sums of a block of queries, from a column on. The place at which
+/// work tiles take turns is the block's first row.
+void SdpaBackwardProgram::addToSums(Value part, Value block, Value queryHead,
+                                    int64_t column) {
   Value firstQuery = mul(block, index(queries));
   Value turn;
   if (turns) {
@@ -392,10 +395,28 @@ void SdpaBackwardProgram::addToSums(Value part, Value block, Value queryHead) {
                                      turns, rowIndices(firstQuery, queryHead),
                                      tileIndex, first, last);
   }
-  tile::ReduceAddOp::create(b, part, sums, indices(firstQuery, queryHead), turn,
-                            tileDims());
+  SmallVector<Value> place = indices(firstQuery, queryHead);
+  if (column != 0)
+    place[order.dim] = index(column);
+  tile::ReduceAddOp::create(b, part, sums, place, turn, tileDims());
   if (turns)
     tile::PassTurnOp::create(b, turn);
+}
+
+/// dQ += dS K, `sumColumns` columns at a time.
+void SdpaBackwardProgram::addQueryGradient(Value ds, Value tk, Value block,
+                                           Value queryHead) {
+  int64_t headDim = cast<VectorType>(tk.getType()).getDimSize(1);
+  for (int64_t column = 0; column < headDim; column += sumColumns) {
+    int64_t count = std::min(sumColumns, headDim - column);
+    Value columns = tk;
+    if (count != headDim)
+      columns = vector::ExtractStridedSliceOp::create(
+          b, tk, ArrayRef<int64_t>{0, column}, ArrayRef<int64_t>{keys, count},
+          ArrayRef<int64_t>{1, 1});
+    Value part = product(f32Type({queries, count}), ds, true, columns, false);
+    addToSums(part, block, queryHead, column);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -437,9 +458,7 @@ SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
                     state.dk);
   if (!sums)
     return next;
-  int64_t headDim = cast<VectorType>(tk.getType()).getShape().back();
-  Value part = product(f32Type({queries, headDim}), ds, true, tk, false);
-  addToSums(part, queryBlock, queryHead);
+  addQueryGradient(ds, tk, queryBlock, queryHead);
   return next;
 }
 

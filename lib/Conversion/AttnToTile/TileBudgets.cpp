@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
+#include "fa4/Target/RegisterBudget.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -29,12 +30,6 @@ static constexpr int64_t kElementBytes = 2;
 /// The bytes of a row of f32 numbers that leave at a time.
 static constexpr int64_t kPartBytes = 32 * 4;
 
-/// The registers that a role of lanes has for what it holds of tiles where it
-/// holds accumulators, by the number of such roles: what is left of a thread's
-/// budget (240, 160; RegisterBudget.h) for addresses and the state of loops.
-/// FlashAttention-4 counts 216 and 128 (flash_attn/cute, sm90_config_search).
-static constexpr int64_t kFragmentRegisters[] = {0, 216, 216, 128};
-
 namespace {
 /// The resources of an SM that the tiles of a kernel take.
 struct TileDemand {
@@ -42,10 +37,26 @@ struct TileDemand {
   int64_t columns = 0;   ///< Of tensor memory, of all accumulators.
   int64_t fragments = 0; ///< Words of a thread's parts of accumulators.
   int64_t roles = 0;     ///< Roles that hold them.
+  int64_t summed = 0;    ///< The same of a further role, which adds up theirs.
   int64_t registers = 0; ///< Words that lanes hold of the tiles.
   int64_t bytes = 0;     ///< Of shared memory, without kSmallBuffers.
 };
 } // namespace
+
+/// Returns the registers that a role of lanes has for what it holds of tiles
+/// where it holds accumulators: what is left of a thread's budget (240, 160;
+/// RegisterBudget.h) for addresses and the state of loops. FlashAttention-4
+/// counts 216 and 128 (flash_attn/cute, sm90_config_search). Where a further
+/// role takes what it needs, the others share the rest.
+static int64_t getFragmentRegisters(const TargetDescription &target,
+                                    const TileDemand &demand) {
+  if (demand.summed == 0)
+    return demand.roles > 2 ? 128 : 216;
+  int64_t threads = target.registerFileWords / target.warpgroupSize;
+  int64_t rest = threads - target.minRegisterBudget -
+                 (demand.summed + int64_t(kRegisterSlack));
+  return rest / demand.roles - int64_t(kRegisterSlack);
+}
 
 /// Returns which limit of the target the demand exceeds, in words; empty if
 /// there is room.
@@ -56,10 +67,10 @@ static std::string findExceeded(const TargetDescription &target,
   if (target.hasTensorMemory() && demand.columns > int64_t(target.tmemColumns))
     return llvm::formatv("the {0} columns of tensor memory",
                          target.tmemColumns);
-  if (!target.hasTensorMemory() &&
-      demand.fragments > kFragmentRegisters[demand.roles])
+  if (int64_t most = getFragmentRegisters(target, demand);
+      !target.hasTensorMemory() && demand.fragments > most)
     return llvm::formatv("the {0} registers of a thread for accumulators",
-                         kFragmentRegisters[demand.roles]);
+                         most);
   if (demand.registers > int64_t(target.registerFileWords))
     return llvm::formatv("the {0} registers of an SM",
                          target.registerFileWords);
@@ -246,8 +257,99 @@ static TileDemand getQueryDemand(const TargetDescription &target, HeadDims dims,
   return demand;
 }
 
+/// Returns the words that a thread holds of `columns` columns of scores: these,
+/// dP, and the derivative of a score_mod if there is one. What is computed from
+/// them takes their place.
+static int64_t countScoreWords(const BackwardRequest &request,
+                               int64_t columns) {
+  return columns / 2 * (request.hasDerivative ? 3 : 2);
+}
+
+/// The main kernel where lanes hold accumulators: a role has a product's rows
+/// of keys, and holds the sums of dk and dv for them. If a further role adds up
+/// dq, each of them also counts P in 16 bits. Shared memory has two stages of q
+/// and dout, and for dq the gradient of the scores and the columns that leave.
+static TileDemand getMainFragments(const TargetDescription &target,
+                                   HeadDims dims, const BackwardTiles &tiles,
+                                   const BackwardRequest &request) {
+  TileDemand demand;
+  demand.roles = tiles.keys / target.mma.rows;
+  demand.widest = std::max(dims.qk, dims.v);
+  int64_t sums = (dims.qk + dims.v) / 2;
+  demand.fragments = countScoreWords(request, tiles.queries) + sums;
+  // ptxas 13.0 spills with 176 words of sums beside 32 of scores, under a mask,
+  // and does not with 160, or with 144 beside 64.
+  if (sums > 160)
+    demand.fragments += kRegisterSlack;
+  demand.bytes = countTileBytes(dims, tiles.keys + 2 * tiles.queries);
+  if (tiles.hasQueryKernel())
+    return demand;
+  demand.bytes += tiles.queries * (kElementBytes * tiles.keys + 4 * dims.qk);
+  if (tiles.sumColumns == dims.qk) {
+    // The sum, and what leaves of it.
+    demand.summed = dims.qk;
+    demand.fragments += tiles.queries / 4;
+  }
+  return demand;
+}
+
+/// The kernel of dq where lanes hold accumulators.
+static TileDemand getQueryFragments(const TargetDescription &target,
+                                    HeadDims dims, const BackwardTiles &tiles,
+                                    const BackwardRequest &request) {
+  TileDemand demand;
+  demand.roles = tiles.queryRows / target.mma.rows;
+  demand.widest = std::max(dims.qk, tiles.queryKeys);
+  demand.fragments = countScoreWords(request, tiles.queryKeys) + dims.qk / 2;
+  demand.bytes = countTileBytes(dims, tiles.queryRows + 2 * tiles.queryKeys);
+  return demand;
+}
+
+/// The columns at which a tile of k can be cut: those of a swizzle of 64 bytes.
+/// With narrower ones, loads and MMAs would have more pieces.
+static constexpr int64_t kSwizzleColumns = 32;
+
+/// Returns the tiles where lanes hold accumulators. A role has 64 keys, and
+/// works on 64 queries at a time: the sums that it keeps leave room for no
+/// more, and with a derivative for 32. dq is a sum over the keys of all roles.
+/// It is cut along its columns where a tile of k can be cut, so that each role
+/// computes as many; otherwise a role of its own computes it, or a kernel.
+static BackwardTiles
+chooseFragmentBackwardTiles(const TargetDescription &target, HeadDims dims,
+                            const BackwardRequest &request) {
+  int64_t native = target.mma.rows;
+  BackwardTiles tiles;
+  tiles.rows = tiles.heads = 2 * native;
+  tiles.keys = kQueryTiles * native;
+  tiles.queries = tiles.sinkQueries = tiles.captureKeys = native;
+  tiles.captureRows = kQueryTiles * native;
+  bool isCut = dims.qk % (kQueryTiles * kSwizzleColumns) == 0;
+  tiles.sumColumns = isCut ? dims.qk / kQueryTiles : dims.qk;
+  if (!request.deterministic && !request.hasDerivative) {
+    tiles.exceeded =
+        findExceeded(target, getMainFragments(target, dims, tiles, request));
+    if (tiles.exceeded.empty())
+      return tiles;
+  }
+  tiles.queryRows = kQueryTiles * native;
+  for (int64_t columns : {native, native / 2}) {
+    tiles.queries = tiles.queryKeys = columns;
+    tiles.exceeded =
+        findExceeded(target, getMainFragments(target, dims, tiles, request));
+    if (tiles.exceeded.empty())
+      tiles.exceeded =
+          findExceeded(target, getQueryFragments(target, dims, tiles, request));
+    if (tiles.exceeded.empty())
+      break;
+  }
+  return tiles;
+}
+
 BackwardTiles fa4::chooseBackwardTiles(const TargetDescription &target,
-                                       HeadDims dims) {
+                                       HeadDims dims,
+                                       const BackwardRequest &request) {
+  if (target.mma.accumulatorSpace == AccumulatorSpace::Registers)
+    return chooseFragmentBackwardTiles(target, dims, request);
   int64_t rows = target.mma.rows;
   // As in forward, lanes work on two tiles by turns. There they hold a row of
   // scores; here they hold one of probabilities and one of derivatives.
@@ -255,6 +357,7 @@ BackwardTiles fa4::chooseBackwardTiles(const TargetDescription &target,
   tiles.rows = tiles.keys = tiles.queries = tiles.heads = rows;
   tiles.sinkQueries = tiles.captureKeys = rows / 2;
   tiles.captureRows = kQueryTiles * rows;
+  tiles.sumColumns = dims.qk;
   TileDemand capture;
   capture.bytes = countTileBytes(dims, tiles.captureRows + tiles.captureKeys);
   if (!findExceeded(target, capture).empty())

@@ -68,10 +68,12 @@ AttentionTiles chooseAttentionTiles(const TargetDescription &target,
 /// the others on `rows` rows, one that sums the gradient of sinks or of a
 /// capture on `heads` heads, `sinkQueries` queries at a time, and one of a
 /// capture's gradient on `captureRows` queries, `captureKeys` keys at a time.
-/// The main kernel computes dq, too, unless a CTA of another one does, with
-/// `queryRows` queries and `queryKeys` keys at a time (otherwise 0).
+/// The main kernel computes dq, too, `sumColumns` columns at a time, unless a
+/// CTA of another one does, with `queryRows` queries and `queryKeys` keys at a
+/// time (otherwise 0).
 struct BackwardTiles {
   int64_t rows = 0, keys = 0, queries = 0, heads = 0, sinkQueries = 0;
+  int64_t sumColumns = 0;
   int64_t captureRows = 0, captureKeys = 0, queryRows = 0, queryKeys = 0;
   /// As that of AttentionTiles.
   std::string exceeded;
@@ -79,11 +81,25 @@ struct BackwardTiles {
   bool hasQueryKernel() const { return queryRows != 0; }
 };
 
+/// What the tiles of the gradient depend on besides the head dims, where lanes
+/// hold accumulators.
+struct BackwardRequest {
+  /// dq is to have the same bits in each run. A kernel of its own adds nothing
+  /// to memory, and needs no turns.
+  bool deterministic = false;
+  /// There is a score_mod, whose derivative lanes hold for each score.
+  bool hasDerivative = false;
+};
+
+/// Returns what the gradient's tiles depend on.
+BackwardRequest getBackwardRequest(attn::SdpaBackwardOp op);
+
 /// Returns tiles of the rows of the target's MMA: keys and queries are both the
-/// rows of a product. dq has a kernel of its own where tensor memory, or shared
-/// memory, does not hold what the five products of a block need.
+/// rows of a product. dq has a kernel of its own where tensor memory, registers
+/// or shared memory do not hold what the five products of a block need.
 BackwardTiles chooseBackwardTiles(const TargetDescription &target,
-                                  HeadDims dims);
+                                  HeadDims dims,
+                                  const BackwardRequest &request);
 
 /// Returns the reason why there is no kernel for `op` on `target`, as one line
 /// that names the combination, or nothing if there is a kernel. `keys` is the
