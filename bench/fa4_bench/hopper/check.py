@@ -65,7 +65,7 @@ def run_case(form, kernel, case, seed, repeats):
     if form.is_backward:
         inputs |= saved_results(bounds, form)
     results = poisoned_results(form, inputs)
-    call = ours.prepare(kernel, inputs | results)
+    call = ours.prepare(kernel, inputs | results, form.layout)
     call.launch()
     errors = bounds.errors(results)
     if repeats:
