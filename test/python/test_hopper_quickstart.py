@@ -46,5 +46,5 @@ def test_the_script_runs(tmp_path):
     done = subprocess.run([sys.executable, SCRIPT], env=env, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("CPU: in the simulator, torch ") and len(lines) == 8
+    assert lines[0].startswith("CPU: in the simulator, torch ") and len(lines) == 9
     assert all(re.search(r" \d\.\de-03$", line) for line in lines[2:])

@@ -5,7 +5,6 @@
 // RUN: sed 's/HD/64/g' %s | fa4-opt --attn-to-nvvm='to=schedule chip=sm_90a' | FileCheck %s --check-prefix=ALL
 // RUN: sed 's/HD/128/g' %s | fa4-opt --attn-to-nvvm='to=schedule chip=sm_90a' | FileCheck %s --check-prefix=LATE
 // RUN: sed 's/HD/144/g' %s | fa4-opt --attn-to-nvvm='to=schedule chip=sm_90a' | FileCheck %s --check-prefix=KEPT
-// RUN: sed 's/HD/32/g' %s | fa4-opt --attn-to-nvvm='to=schedule chip=sm_90a' | FileCheck %s --check-prefix=ROLE
 
 // Head dim 64: all five products are under way at once, three of them of the pass before. The loop carries the stages of
 // q and dout, which MMAs of both passes read. The scores' gradient is handed over as soon as the MMA that read the one
@@ -83,15 +82,6 @@
 // KEPT-NEXT:       tile.release %q
 // KEPT:          tile.kernel @gradient_dq_kernel(
 
-// A tile of k with 32 columns is not cut: dq has a role of its own, which others hand the gradients of scores to.
-// ROLE-LABEL: tile.kernel @gradient_kernel(
-// ROLE:        tile.role @compute2 kind(matrix)
-// ROLE:          scf.for
-// ROLE-NOT:      tile.role
-// ROLE:            %[[SUM:.*]] = tile.mma transpose
-// ROLE:            %[[DQ:.*]] = tile.mma transpose %{{.*}} onto %[[SUM]]
-// ROLE:            tile.await %[[DQ]]
-// ROLE:            tile.commit %compute2_store
 func.func @gradient(%q: tensor<?x?x?xHDxbf16>, %k: tensor<?x?x?xHDxbf16>, %v: tensor<?x?x?xHDxbf16>,
                     %out: tensor<?x?x?xHDxbf16>, %dout: tensor<?x?x?xHDxbf16>, %lse: tensor<?x?x?xf32>)
     -> (tensor<?x?x?xHDxbf16>, tensor<?x?x?xHDxbf16>, tensor<?x?x?xHDxbf16>) {
