@@ -135,6 +135,15 @@ SmallVector<TileValue> AttentionProgram::getModArguments(Value batch,
   return arguments;
 }
 
+SmallVector<Value> AttentionProgram::getScalarCaptures() {
+  SmallVector<Value> scalars;
+  for (unsigned i = 0; i != attention.getCaptures().size(); ++i) {
+    Value argument = getArgument(getCaptureName(i));
+    scalars.push_back(isa<MemRefType>(argument.getType()) ? Value() : argument);
+  }
+  return scalars;
+}
+
 TileValue AttentionProgram::readCapture(unsigned number, Value queryHead,
                                         int64_t rows) {
   Value argument = getArgument(getCaptureName(number));
@@ -222,7 +231,9 @@ Value AttentionProgram::applyMaskMod(Value tile,
 Value AttentionProgram::isOutside(Value step, Value below, Value from) {
   using Predicate = arith::CmpIPredicate;
   Value outside;
-  if (below && getConstantIntValue(below) != int64_t(0))
+  std::optional<int64_t> known =
+      below ? getConstantIntValue(below) : std::nullopt;
+  if (below && !(known && *known <= 0))
     outside = less(step, below, Predicate::slt);
   if (from) {
     Value notBelow = less(step, from, Predicate::sge);

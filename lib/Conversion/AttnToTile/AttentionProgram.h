@@ -145,6 +145,8 @@ protected:
   /// Returns a captured scalar, or the element of a captured vector at the
   /// query head, which each thread reads for its row.
   TileValue readCapture(unsigned number, mlir::Value queryHead, int64_t rows);
+  /// Returns the arguments that are captures; null for a captured vector.
+  llvm::SmallVector<mlir::Value> getScalarCaptures();
   mlir::Value getArgument(llvm::StringRef name);
   /// Sets the elements of a tile that are not `visible` to -inf in some steps
   /// of a loop: those below `below`, and those from `from` on. A bound that is

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "QueryTileProgram.h"
+#include "VisibleRange.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -25,38 +26,58 @@ void QueryTileProgram::computePosition(Value q, Value k) {
 /// masked. A pass may work on further blocks outside of this range. All their
 /// keys are masked, too.
 void QueryTileProgram::computeKeyBlocks() {
+  // mask_mod hides the keys outside of the range that it implies, in each
+  // block.
+  PositionRange visible;
+  if (Region &region = attention.getMaskMod(); !region.empty())
+    visible = buildVisibleKeys(b, region, getScalarCaptures(),
+                               {firstRow, add(firstRow, rows - 1)});
   MaskAttr mask = attention.getMaskAttr();
+  Value onDiagonal =
+      mask ? add(firstRow, diagonal(numQueries, numKeys)) : Value();
   Value endOfKeys = numKeys, endOfFull = numKeys;
-  Value firstBlock = zero, endBlock;
-  if (mask) {
-    Value onDiagonal = add(firstRow, diagonal(numQueries, numKeys));
-    if (mask.getRight()) {
-      lastSeen = add(onDiagonal, *mask.getRight());
-      endOfKeys = min(add(lastSeen, rows), numKeys);
-      endOfFull = min(add(lastSeen, 1), numKeys);
-      endBlock = tile::AtLeastOp::create(b, blocksUpTo(endOfKeys));
-    }
-    if (mask.getLeft()) {
-      firstSeen = sub(onDiagonal, index(*mask.getLeft()));
-      firstBlock = tile::AtMostOp::create(b, max(blocksBelow(firstSeen), 0));
-    }
+  if (mask && mask.getRight()) {
+    lastSeen = add(onDiagonal, *mask.getRight());
+    endOfKeys = min(add(lastSeen, rows), numKeys);
+    endOfFull = min(add(lastSeen, 1), numKeys);
   }
+  if (visible.last)
+    endOfKeys = min(add(visible.last, 1), endOfKeys);
+  Value firstBlock = zero, endBlock;
+  if (lastSeen || visible.last)
+    endBlock = b.createOrFold<tile::AtLeastOp>(blocksUpTo(endOfKeys));
+  Value first;
+  // Of a tile without keys, the range may begin anywhere.
+  if (visible.first)
+    first = min(visible.first, max(sub(endOfKeys, one), 0));
+  if (mask && mask.getLeft()) {
+    firstSeen = sub(onDiagonal, index(*mask.getLeft()));
+    first = first ? max(firstSeen, first) : firstSeen;
+  }
+  if (first)
+    firstBlock = b.createOrFold<tile::AtMostOp>(max(blocksBelow(first), 0));
   if (!endBlock)
-    endBlock = blocksUpTo(endOfKeys);
+    endBlock = blocksUpTo(numKeys);
   numBlocks = max(sub(endBlock, firstBlock), 1);
   endBlock = add(firstBlock, numBlocks);
   lastBlock = sub(endBlock, one);
+  computeMaskedSteps(endBlock, endOfFull);
+}
+
+/// `endBlock` is behind the last block of the loop, and `endOfFull` behind the
+/// last key that all rows see.
+void QueryTileProgram::computeMaskedSteps(Value endBlock, Value endOfFull) {
   // Blocks below fullBlocks have no key beyond the last one that a row sees;
   // blocks from firstFull on have none before the first. j counts down from the
   // last block. Masks do no harm in other blocks.
   Value fullBlocks = max(blocksBelow(endOfFull), 0);
   if (lastSeen)
-    fullBlocks = tile::AtMostOp::create(b, fullBlocks);
+    fullBlocks = b.createOrFold<tile::AtMostOp>(fullBlocks);
   maskedBelow = sub(endBlock, fullBlocks);
   if (!firstSeen)
     return;
-  Value firstFull =
-      tile::AtLeastOp::create(b, max(blocksUpTo(add(firstSeen, rows - 1)), 0));
+  Value firstFull = b.createOrFold<tile::AtLeastOp>(
+      max(blocksUpTo(add(firstSeen, rows - 1)), 0));
   maskedFrom = sub(endBlock, firstFull);
 }
 

@@ -39,6 +39,7 @@ protected:
   mlir::Value firstSeen, lastSeen;
 
 private:
+  void computeMaskedSteps(mlir::Value endBlock, mlir::Value endOfFull);
   mlir::Value blocksBelow(mlir::Value key) { return floorDiv(key, keys); }
   mlir::Value blocksUpTo(mlir::Value key) { return ceilDiv(key, keys); }
 };

@@ -9,6 +9,7 @@
 #include "SdpaBackwardProgram.h"
 #include "AttentionProgram.h"
 #include "ScoreDerivative.h"
+#include "VisibleRange.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -226,27 +227,41 @@ void SdpaBackwardProgram::computePosition() {
 /// with a query that sees a key or behind the last one. All their queries are
 /// masked, too.
 void SdpaBackwardProgram::computeQueryBlocks() {
+  // mask_mod hides the queries outside of the range that it implies, in each
+  // block. Tiles that take turns need blocks which begin in their order.
+  PositionRange seeing;
+  if (Region &region = op.getMaskMod(); !region.empty() && !turns)
+    seeing = buildSeeingQueries(b, region, getScalarCaptures(),
+                                {firstKey, add(firstKey, keys - 1)});
   MaskAttr mask = op.getMaskAttr();
   endBlock = ceilDiv(numQueries, queries);
   lastBlock = sub(endBlock, one);
   Value fullFrom, fullBelow;
-  firstBlock = zero;
-  if (mask) {
-    Value onDiagonal = sub(firstKey, diagonal(numQueries, numKeys));
-    if (mask.getRight()) {
-      firstSeeing = sub(onDiagonal, index(*mask.getRight()));
-      firstBlock = min(max(floorDiv(firstSeeing, queries), 0), lastBlock);
-      firstBlock = tile::AtMostOp::create(b, firstBlock);
-      fullFrom = ceilDiv(add(firstSeeing, keys - 1), queries);
-    }
-    if (mask.getLeft()) {
-      lastSeeing = add(onDiagonal, *mask.getLeft());
-      Value end = ceilDiv(add(lastSeeing, keys), queries);
-      endBlock = max(min(end, endBlock), add(firstBlock, one));
-      endBlock = tile::AtLeastOp::create(b, endBlock);
-      fullBelow = floorDiv(add(lastSeeing, 1), queries);
-    }
+  Value onDiagonal =
+      mask ? sub(firstKey, diagonal(numQueries, numKeys)) : Value();
+  if (mask && mask.getRight()) {
+    firstSeeing = sub(onDiagonal, index(*mask.getRight()));
+    seeing.first = seeing.first ? max(firstSeeing, seeing.first) : firstSeeing;
   }
+  firstBlock = zero;
+  if (seeing.first) {
+    firstBlock = min(max(floorDiv(seeing.first, queries), 0), lastBlock);
+    firstBlock = b.createOrFold<tile::AtMostOp>(firstBlock);
+  }
+  if (firstSeeing)
+    fullFrom = ceilDiv(add(firstSeeing, keys - 1), queries);
+  Value end = seeing.last ? add(seeing.last, 1) : Value();
+  if (mask && mask.getLeft()) {
+    lastSeeing = add(onDiagonal, *mask.getLeft());
+    Value endOfBand = add(lastSeeing, keys);
+    end = end ? min(endOfBand, end) : endOfBand;
+  }
+  if (end) {
+    endBlock = max(min(ceilDiv(end, queries), endBlock), add(firstBlock, one));
+    endBlock = b.createOrFold<tile::AtLeastOp>(endBlock);
+  }
+  if (lastSeeing)
+    fullBelow = floorDiv(add(lastSeeing, 1), queries);
   std::optional<int64_t> knownQueries = getConstantIntValue(numQueries);
   masksQueries =
       mayBeInfinite && (!knownQueries || *knownQueries % queries != 0);
@@ -274,9 +289,9 @@ void SdpaBackwardProgram::computeQueryBlocks() {
                      : stepsBetween(firstBlock, fullBelow);
   // A mask of steps that need none hides nothing.
   if (maskedBelow)
-    maskedBelow = tile::AtLeastOp::create(b, maskedBelow);
+    maskedBelow = b.createOrFold<tile::AtLeastOp>(maskedBelow);
   if (maskedFrom)
-    maskedFrom = tile::AtMostOp::create(b, maskedFrom);
+    maskedFrom = b.createOrFold<tile::AtMostOp>(maskedFrom);
   // There is always a block. The maximum tells that to passes which do not know
   // the sizes.
   numSteps = max(stepsBetween(firstBlock, endBlock), 1);

@@ -36,9 +36,15 @@
 // $ fa4-opt documents.mlir --attn-to-tile | diff documents.tile -
 // $ fa4-opt documents.mlir --canonicalize --attn-to-tile | diff documents.tile -
 //
-// What is no band stays a mask_mod, and so does the rest of a product.
+// What is no band stays a mask_mod, and so does the rest of a product. Of a
+// prefix of 128 keys, the blocks of a tile end behind the key 127, or where its
+// last query is.
 //
 // $ fa4-opt prefix.mlir --attn-to-tile
+// ...
+// {{.*}}arith.maxsi %{{.*}}, %c127 : index
+// ...
+// {{.*}}tile.at_least %{{.*}}
 // ...
 // {{.*}}arith.cmpi slt, %{{.*}} : vector<{{.*}}xindex>
 // ...
