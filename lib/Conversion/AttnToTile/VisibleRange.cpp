@@ -26,6 +26,9 @@ using namespace fa4::attn;
 static constexpr int64_t kIndexEnd = int64_t(1) << (kIndexBits - 1);
 /// No position is as large, not even one of a tile's rows behind the last.
 static constexpr int64_t kPositionEnd = kMaxSize + 1024;
+/// Quotients of quotients beyond this depth have no form: each would add
+/// operations to the bounds.
+static constexpr unsigned kMaxDivisions = 8;
 
 //===----------------------------------------------------------------------===//
 // Integers
@@ -39,6 +42,7 @@ struct Form;
 struct Unknown {
   std::shared_ptr<const Form> numerator; ///< Null: the position itself.
   int64_t divisor = 1;
+  unsigned divisions = 0; ///< As many as the position is divided by.
 };
 
 /// An integer of the region: `factor * unknown`, and a number from `low` to
@@ -86,6 +90,11 @@ private:
     return b.createOrFold<Op>(x, y);
   }
   Value negate(Value x);
+  /// The number from -end to end that is nearest to `x`.
+  Value clamp(Value x, int64_t end) {
+    return fold<arith::MinSIOp>(fold<arith::MaxSIOp>(x, index(-end)),
+                                index(end));
+  }
 
   // Forms of integers.
   MaybeForm computeForm(Value value);
@@ -191,10 +200,13 @@ MaybeForm RangeBuilder::divide(Operation *op, const Form &x, int64_t divisor) {
   quotient.end = x.end / divisor + 2;
   quotient.isNonNegative = x.isNonNegative;
   if (x.unknown) {
+    unsigned divisions = x.unknown->divisions + 1;
+    if (divisions > kMaxDivisions)
+      return std::nullopt;
     quotient.low = quotient.high = index(0);
     quotient.factor = 1;
-    quotient.unknown =
-        std::make_shared<Unknown>(Unknown{std::make_shared<Form>(x), divisor});
+    quotient.unknown = std::make_shared<Unknown>(
+        Unknown{std::make_shared<Form>(x), divisor, divisions});
     return quotient;
   }
   quotient.low = fold<arith::FloorDivSIOp>(x.low, index(divisor));
@@ -326,18 +338,25 @@ PositionRange RangeBuilder::whereNotPositive(Form form) {
     Value bound = fromAbove
                       ? fold<arith::FloorDivSIOp>(negate(form.low), factor)
                       : fold<arith::CeilDivSIOp>(form.low, factor);
-    const Unknown &unknown = *form.unknown;
-    if (!unknown.numerator)
+    std::shared_ptr<const Unknown> unknown = form.unknown;
+    if (!unknown->numerator)
       return fromAbove ? PositionRange{Value(), bound}
                        : PositionRange{bound, Value()};
     // numerator floordiv d <= u is numerator <= d * u + d - 1, and
     // numerator floordiv d >= u is numerator >= d * u.
-    int64_t d = unknown.divisor;
-    int64_t end = unknown.numerator->end + (form.end + 1) * d;
+    int64_t d = unknown->divisor, numeratorEnd = unknown->numerator->end;
+    int64_t boundEnd = form.end + 1;
+    if (numeratorEnd + boundEnd * d >= kIndexEnd) {
+      // A bound beyond all quotients is as good as the nearest such bound.
+      int64_t end = numeratorEnd / d + 2;
+      bound = clamp(bound, end);
+      boundEnd = end + 1;
+    }
+    int64_t end = numeratorEnd + boundEnd * d;
     if (end >= kIndexEnd)
       return {};
     Value limit = fold<arith::MulIOp>(bound, index(d));
-    form = *unknown.numerator;
+    form = *unknown->numerator;
     if (fromAbove) {
       limit = fold<arith::AddIOp>(limit, index(d - 1));
       form.low = fold<arith::SubIOp>(form.low, limit);
@@ -356,8 +375,7 @@ PositionRange RangeBuilder::whereNotPositive(Form form) {
 Form RangeBuilder::limit(const Form &capture, const Form &other) {
   Form limited = capture;
   limited.isCapture = false;
-  limited.low = limited.high = fold<arith::MinSIOp>(
-      fold<arith::MaxSIOp>(capture.low, index(-other.end)), index(other.end));
+  limited.low = limited.high = clamp(capture.low, other.end);
   limited.end = other.end + 1;
   return limited;
 }

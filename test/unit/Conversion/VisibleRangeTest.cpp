@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -175,6 +176,28 @@ TEST_F(VisibleRange, WrapAround) {
     %x = arith.subi %j32, %least : i32
     %visible = arith.cmpi sle, %x, %i32 : i32)");
   EXPECT_EQ(keys(0, 63), Bounds());
+}
+
+// A hundred thousand quotients of quotients need no stack.
+TEST_F(VisibleRange, ManyQuotients) {
+  std::string text = "%two = arith.constant 2 : index\n"
+                     "%x0 = arith.floordivsi %j, %two : index\n";
+  unsigned count = 0;
+  auto divide = [&](unsigned end) {
+    for (; count != end; ++count)
+      text += llvm::formatv("%x{1} = arith.floordivsi %x{0}, %two : index\n",
+                            count, count + 1)
+                  .str();
+    parse(text +
+          llvm::formatv("%visible = arith.cmpi sle, %x{0}, %i : index", count)
+              .str());
+  };
+  divide(5); // By 64.
+  EXPECT_EQ(keys(1, 3), Bounds(std::nullopt, 255));
+  // Beyond 2^29, where a product with 64 would wrap around.
+  EXPECT_GE(*keys(536870911, 536870911).second, int64_t(1) << 29);
+  divide(100000);
+  EXPECT_EQ(keys(1, 3), Bounds());
 }
 
 // Tiles of a query or three, so that most positions lie outside.
