@@ -7,6 +7,7 @@ made up, the order of measurements, and what is made of clocks."""
 import json
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -82,8 +83,20 @@ CASES = [check.Case(64, 32, 2, 2), check.Case(41, 20, 3, 1), check.Case(1, 1, 8,
 
 
 def run_check(monkeypatch, kernel, repeats=0):
-    monkeypatch.setattr(ours, "prepare", lambda made, tensors: made.prepare(tensors))
+    monkeypatch.setattr(ours, "prepare", lambda made, tensors, layout: made.prepare(tensors))
     return check.check_kernel(ours.Place("default", kernel.form, None), kernel, CASES, 1, repeats)
+
+
+def test_a_layout_is_a_view():
+    """A kernel gets matrices with its layout's dimensions, which are the same memory, and the numbers of rows as they are."""
+    taken = {}
+    tensors = {"q": {}, "lse": {}, "scratch": {"role": "workspace"}}
+    kernel = SimpleNamespace(manifest={"tensors": tensors}, prepare=lambda **own: taken.update(own))
+    q, lse = torch.arange(2 * 3 * 4 * 8).reshape(2, 3, 4, 8), torch.zeros(2, 4, 3)
+    for layout, shape in (("bshd", (2, 3, 4, 8)), ("bhsd", (2, 4, 3, 8)), ("sbhd", (3, 2, 4, 8))):
+        ours.prepare(kernel, {"q": q, "lse": lse, "dout": None}, layout)
+        assert tuple(taken["q"].shape) == shape and taken["q"].data_ptr() == q.data_ptr(), layout
+        assert taken["q"].stride(-1) == 1 and taken["lse"] is lse and set(taken) == {"q", "lse"}
 
 
 @pytest.mark.parametrize("name", ["fwd-hd32-causal", "bwd-hd32-causal", "fwd-hd32-softcap-f16-bhsd", "bwd-hd32-alibi-sbhd"])

@@ -69,4 +69,6 @@ def prepare(kernel, tensors, layout="bshd"):
     """A prepared call on those of the tensors that the kernel has. Matrices are [batch, tokens, heads, columns], whatever the layout is."""
     order = ["bshd".index(letter) for letter in layout]
     own = {name: tensors[name] for name, described in kernel.manifest["tensors"].items() if described.get("role") != "workspace"}
-    return kernel.prepare(**{name: tensor.permute(order) if tensor.dim() == 4 else tensor for name, tensor in own.items()})
+    if layout != "bshd":
+        own = {name: tensor.permute(order) if tensor.dim() == 4 else tensor for name, tensor in own.items()}
+    return kernel.prepare(**own)
