@@ -79,6 +79,16 @@ static std::string findExceeded(const TargetDescription &target,
   return "";
 }
 
+/// Does the same for the kernels of an op, of which the first one counts that
+/// has no room.
+static std::string findExceeded(const TargetDescription &target,
+                                llvm::ArrayRef<TileDemand> demands) {
+  for (const TileDemand &demand : demands)
+    if (std::string exceeded = findExceeded(target, demand); !exceeded.empty())
+      return exceeded;
+  return "";
+}
+
 /// Returns the bytes of tiles of `rows` rows in all, each with rows of q or k
 /// and of v or dout.
 static int64_t countTileBytes(HeadDims dims, int64_t rows) {
@@ -335,10 +345,8 @@ chooseFragmentBackwardTiles(const TargetDescription &target, HeadDims dims,
   for (int64_t columns : {native, native / 2}) {
     tiles.queries = tiles.queryKeys = columns;
     tiles.exceeded =
-        findExceeded(target, getMainFragments(target, dims, tiles, request));
-    if (tiles.exceeded.empty())
-      tiles.exceeded =
-          findExceeded(target, getQueryFragments(target, dims, tiles, request));
+        findExceeded(target, {getMainFragments(target, dims, tiles, request),
+                              getQueryFragments(target, dims, tiles, request)});
     if (tiles.exceeded.empty())
       break;
   }
@@ -367,9 +375,7 @@ BackwardTiles fa4::chooseBackwardTiles(const TargetDescription &target,
   tiles.queryRows = tiles.queryKeys = rows;
   if (getMainDemand(target, dims, tiles).columns > int64_t(target.tmemColumns))
     tiles.queries = rows / 2;
-  for (const TileDemand &demand : {getMainDemand(target, dims, tiles),
-                                   getQueryDemand(target, dims, tiles)})
-    if (tiles.exceeded.empty())
-      tiles.exceeded = findExceeded(target, demand);
+  tiles.exceeded = findExceeded(target, {getMainDemand(target, dims, tiles),
+                                         getQueryDemand(target, dims, tiles)});
   return tiles;
 }

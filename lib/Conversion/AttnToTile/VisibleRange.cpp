@@ -9,6 +9,7 @@
 #include "VisibleRange.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Support/PostOrder.h"
+#include "fa4/Support/Predicates.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -392,7 +393,8 @@ PositionRange RangeBuilder::compare(arith::CmpIPredicate predicate,
   // Differences of numbers that have no wrap-around may have one.
   if (x.end + y.end + 1 >= kIndexEnd)
     return {};
-  bool isUnsigned = x.isNonNegative && y.isNonNegative;
+  if (x.isNonNegative && y.isNonNegative)
+    predicate = getSigned(predicate);
   auto atMost = [&](const Form &x, const Form &y, int64_t offset) {
     MaybeForm difference = addForms(x, multiply(y, -1));
     if (!difference)
@@ -403,37 +405,27 @@ PositionRange RangeBuilder::compare(arith::CmpIPredicate predicate,
   switch (predicate) {
   case Predicate::eq:
     return intersect(atMost(x, y, 0), atMost(y, x, 0));
-  case Predicate::ne:
-    return {};
-  case Predicate::ule:
-    return isUnsigned ? atMost(x, y, 0) : PositionRange();
   case Predicate::sle:
     return atMost(x, y, 0);
-  case Predicate::ult:
-    return isUnsigned ? atMost(x, y, 1) : PositionRange();
   case Predicate::slt:
     return atMost(x, y, 1);
-  case Predicate::uge:
-    return isUnsigned ? atMost(y, x, 0) : PositionRange();
   case Predicate::sge:
     return atMost(y, x, 0);
-  case Predicate::ugt:
-    return isUnsigned ? atMost(y, x, 1) : PositionRange();
   case Predicate::sgt:
     return atMost(y, x, 1);
+  default:
+    return {};
   }
-  llvm_unreachable("unknown predicate");
 }
 
 Ranges RangeBuilder::computeRanges(Value condition) {
-  auto always = [&](bool value) {
-    Value possible = arith::ConstantOp::create(b, b.getBoolAttr(value));
-    return when(possible);
+  auto never = [&] {
+    return when(arith::ConstantOp::create(b, b.getBoolAttr(false)));
   };
   if (matchPattern(condition, m_One()))
-    return {{}, always(false)};
+    return {{}, never()};
   if (matchPattern(condition, m_Zero()))
-    return {always(false), {}};
+    return {never(), {}};
   Operation *op = condition.getDefiningOp();
   if (!op)
     return {};

@@ -9,6 +9,7 @@
 #include "MaskModAnalysis.h"
 #include "LinearForm.h"
 #include "fa4/Support/PostOrder.h"
+#include "fa4/Support/Predicates.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
@@ -143,24 +144,6 @@ static ComparisonBand getBandOfAbs(arith::CmpIPredicate predicate, Value lhs,
   return {};
 }
 
-/// Returns the predicate of the signed comparison with the same result, for
-/// numbers that are not negative.
-static arith::CmpIPredicate getSigned(arith::CmpIPredicate predicate) {
-  using Predicate = arith::CmpIPredicate;
-  switch (predicate) {
-  case Predicate::ult:
-    return Predicate::slt;
-  case Predicate::ule:
-    return Predicate::sle;
-  case Predicate::ugt:
-    return Predicate::sgt;
-  case Predicate::uge:
-    return Predicate::sge;
-  default:
-    return predicate;
-  }
-}
-
 static ComparisonBand getBand(arith::CmpIPredicate predicate, Value left,
                               Value right, LinearForms &forms) {
   if (getOperandOfAbs(left) || getOperandOfAbs(right))
@@ -170,7 +153,7 @@ static ComparisonBand getBand(arith::CmpIPredicate predicate, Value left,
   if (!lhs || !rhs)
     return {};
   if (lhs->isNonNegative && rhs->isNonNegative)
-    predicate = getSigned(predicate);
+    predicate = fa4::getSigned(predicate);
   LinearForm difference = *lhs - *rhs, opposite = *rhs - *lhs;
   LinearForm one = LinearForm::getConstant(1);
 

@@ -21,8 +21,7 @@ SetVector<Value> fa4::tile::getUsed(Operation *op) {
   return values;
 }
 
-/// Returns true if `op` is in a role whose lanes start MMAs.
-static bool isInMatrixRole(Operation *op) {
+bool fa4::tile::isInMatrixRole(Operation *op) {
   auto role = op->getParentOfType<RoleOp>();
   return role && role.startsMmas() && !role.runsOnOneThread();
 }

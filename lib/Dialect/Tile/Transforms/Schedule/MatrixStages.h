@@ -20,6 +20,9 @@ namespace fa4::tile {
 /// Returns the values that an operation uses, also in its regions.
 llvm::SetVector<mlir::Value> getUsed(mlir::Operation *op);
 
+/// Returns true if `op` is in a role whose lanes start MMAs.
+bool isInMatrixRole(mlir::Operation *op);
+
 /// Returns true if MMAs of lanes read what is committed.
 bool isForMatrixRole(CommitOp commit);
 
@@ -35,9 +38,6 @@ public:
   /// Returns the MMAs that would run a pass later, but stay in their own pass
   /// for want of registers.
   const llvm::DenseSet<mlir::Operation *> &getKept() const { return kept; }
-
-  /// Returns true if lanes of the loop compute what MMAs of several roles read.
-  bool exchange() const { return exchanges; }
 
   /// Returns true for an MMA of stage 1 that reads what lanes have computed
   /// from memory.
@@ -59,6 +59,7 @@ private:
 
   mlir::scf::ForOp loop;
   mlir::Block *body;
+  /// True if lanes of the loop compute what MMAs of several roles read.
   bool exchanges;
   llvm::DenseMap<mlir::Operation *, unsigned> stage;
   llvm::DenseSet<mlir::Operation *> kept;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MatrixStages.h"
 #include "Schedule.h"
 #include "fa4/Dialect/Tile/Analysis/FirstFit.h"
 #include "fa4/Dialect/Tile/Analysis/Lifetimes.h"
@@ -160,9 +161,7 @@ private:
 static bool isBetweenMatrixRoles(ChannelOp channel) {
   bool hasCommit = false, hasWait = false;
   for (Operation *user : channel.getChannel().getUsers()) {
-    auto role = user->getParentOfType<RoleOp>();
-    bool isOfLanes = role && role.startsMmas() && !role.runsOnOneThread();
-    if (isa<CommitOp, WaitOp>(user) && !isOfLanes)
+    if (isa<CommitOp, WaitOp>(user) && !isInMatrixRole(user))
       return false;
     hasCommit |= isa<CommitOp>(user);
     hasWait |= isa<WaitOp>(user);
