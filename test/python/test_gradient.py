@@ -52,6 +52,11 @@ CASES = {
     "queries that see no key": Gradient(mask=Mask(TL, 3, 0), sizes=Sizes(1, 400, 130)),
     "dlse": Gradient(mask=Mask.causal(BR), sizes=Sizes(1, 200, 70), dlse=True),
     "negative scale": Gradient(scale=-0.25, mask=Mask.causal(BR), sizes=Sizes(1, 136, 200)),
+    # LSEs of several hundred, and numbers of which one is far larger than the other.
+    "large scores": Gradient(scale=20.0, mask=Mask.causal(BR), sizes=Sizes(1, 200, 330, 1, 2), dlse=True),
+    "large scores, hd 128": Gradient(scale=20.0, head_dim=128, sizes=Sizes(1, 140, 260), dtype="f16"),
+    "small scale": Gradient(scale=1e-4, sizes=Sizes(1, 140, 260), dlse=True),
+    "tiny scale": Gradient(scale=1e-20, sizes=Sizes(1, 140, 260)),
     "tensors": Gradient(kind="tensor", mask=Mask.causal(BR), sizes=Sizes(1, 136, 200, 1, 2)),
     "static tensors": Gradient(kind="tensor", sizes=Sizes(1, 128, 256, 1, 2), static=HEADS | {"B", "Sq", "Sk"}),
     "odd static lengths": Gradient(sizes=Sizes(1, 77, 133, 1, 2), static=HEADS | {"B", "Sq", "Sk"}),

@@ -163,11 +163,17 @@ TileValue AttentionProgram::readCapture(unsigned number, Value queryHead,
   return {read, /*overRows=*/true};
 }
 
-Value AttentionProgram::getArgument(StringRef name) {
+Value AttentionProgram::findArgument(StringRef name) {
   for (BlockArgument argument : kernel.getArguments())
     if (kernel.getArgName(argument.getArgNumber()) == name)
       return argument;
-  llvm_unreachable("the kernel has no argument of this name");
+  return Value();
+}
+
+Value AttentionProgram::getArgument(StringRef name) {
+  Value argument = findArgument(name);
+  assert(argument && "the kernel has no argument of this name");
+  return argument;
 }
 
 SmallVector<Value>

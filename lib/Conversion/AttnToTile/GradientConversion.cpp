@@ -9,9 +9,11 @@
 #include "GradientConversion.h"
 #include "AttentionProgram.h"
 #include "CaptureProgram.h"
+#include "GradientRowProgram.h"
 #include "HeadSumProgram.h"
 #include "KernelLaunch.h"
 #include "QueryGradientProgram.h"
+#include "QueryTerms.h"
 #include "SdpaBackwardProgram.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -45,10 +47,13 @@ private:
   SmallVector<StringRef> alignedRows() const {
     return {"B", "Hq", alignedQueries};
   }
+  SmallVector<StringRef> termRows() const {
+    return {"B", "Hq", alignedQueries, termColumns};
+  }
   void preprocess();
   /// Adds the inputs from which each block computes scores and their gradient
-  /// again.
-  void addRecomputed(KernelLaunch &launch);
+  /// again, with the numbers of queries for MMAs (`asTerms`) or for lanes.
+  void addRecomputed(KernelLaunch &launch, bool asTerms = false);
   void main();
   void postprocess();
   void queryGradient();
@@ -61,12 +66,14 @@ private:
   const DimNames &names;
   OpBuilder &b;
   const BackwardTiles tiles;
-  const std::string alignedQueries;
+  const std::string alignedQueries,
+      termColumns = std::to_string(kAllTermColumns);
   SmallVector<Value> destinations; ///< dq, dk, dv, dsinks, dcaptures.
   Value parts;                     ///< Null without dcaptures.
-  Value shift, delta;
-  Value sums;  ///< Of dq; null if it has a kernel of its own.
-  Value turns; ///< Null unless the op is deterministic and has `sums`.
+  Value shift, delta; ///< Null if only MMAs of the main kernel add them.
+  Value terms;        ///< Null if none do.
+  Value sums;         ///< Of dq; null if it has a kernel of its own.
+  Value turns;        ///< Null unless the op is deterministic and has `sums`.
 };
 } // namespace
 
@@ -110,8 +117,12 @@ void GradientConversion::preprocess() {
   launch.addInput("lse", op.getFwdLse(), names.rows());
   if (op.getDlse())
     launch.addInput("dlse", op.getDlse(), names.rows());
-  launch.addOutput("shift", shift, alignedRows(), kOnce, 0.0f);
-  launch.addOutput("delta", delta, alignedRows(), kOnce, 0.0f);
+  if (shift) {
+    launch.addOutput("shift", shift, alignedRows(), kOnce, 0.0f);
+    launch.addOutput("delta", delta, alignedRows(), kOnce, 0.0f);
+  }
+  if (terms)
+    launch.addOutput("terms", terms, termRows(), kOnce, 0.0f);
   if (sums)
     launch.addOutput("sums", sums, names.queries(), kOnce, 0.0f);
   if (turns)
@@ -122,17 +133,21 @@ void GradientConversion::preprocess() {
               });
 }
 
-void GradientConversion::addRecomputed(KernelLaunch &launch) {
+void GradientConversion::addRecomputed(KernelLaunch &launch, bool asTerms) {
   launch.addMatrices();
   launch.addInput("dout", op.getDout(), names.queries());
-  launch.addInput("shift", shift, alignedRows());
-  launch.addInput("delta", delta, alignedRows());
+  if (asTerms) {
+    launch.addInput("terms", terms, termRows());
+  } else {
+    launch.addInput("shift", shift, alignedRows());
+    launch.addInput("delta", delta, alignedRows());
+  }
   launch.addCapturedVectors();
 }
 
 void GradientConversion::main() {
   KernelLaunch launch(conversion);
-  addRecomputed(launch);
+  addRecomputed(launch, tiles.addsTerms);
   // Blocks of keys add to the rows that see one of them, and the heads of a
   // group take turns, which is more than can be proven today. Without keys the
   // sums stay zeros, as the kernel in front has made them.
@@ -205,9 +220,18 @@ void GradientConversion::capture(unsigned number, Value &output) {
 void GradientConversion::run() {
   destinations = getDestinations(conversion);
   SmallVector<OpFoldResult> rows = getAlignedRows();
-  shift = createWorkspace(rows, b.getF32Type());
-  delta = createWorkspace(rows, b.getF32Type());
-  SmallVector<Value> workspaces = {shift, delta};
+  SmallVector<Value> workspaces;
+  if (!tiles.addsTerms || op.hasDsinks() || !op.getWrt().empty()) {
+    shift = createWorkspace(rows, b.getF32Type());
+    delta = createWorkspace(rows, b.getF32Type());
+    workspaces = {shift, delta};
+  }
+  if (tiles.addsTerms) {
+    SmallVector<OpFoldResult> sizes = rows;
+    sizes.push_back(b.getIndexAttr(kAllTermColumns));
+    terms = createWorkspace(sizes, b.getBF16Type());
+    workspaces.push_back(terms);
+  }
   if (!tiles.hasQueryKernel()) {
     sums = createWorkspace(getSizes(op.getQ()), b.getF32Type());
     workspaces.push_back(sums);

@@ -8,6 +8,7 @@
 
 #include "AttentionProgram.h"
 #include "ModLegality.h"
+#include "QueryTerms.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "mlir/Support/DebugStringHelper.h"
@@ -112,8 +113,30 @@ HeadDims fa4::getHeadDims(AttentionOpInterface op) {
   return {headDim(op.getQ()), headDim(op.getV())};
 }
 
+/// Returns true if the region has other operations than comparisons, which
+/// leave no numbers in registers, and their combinations.
+static bool hasArithmetic(Region &region) {
+  return region
+      .walk([](Operation *op) {
+        bool isPlain =
+            isa<arith::CmpIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(
+                op) ||
+            op->hasTrait<OpTrait::ConstantLike>() ||
+            op->hasTrait<OpTrait::IsTerminator>();
+        return isPlain ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
 BackwardRequest fa4::getBackwardRequest(SdpaBackwardOp op) {
-  return {op.getDeterministic(), !op.getScoreMod().empty()};
+  BackwardRequest request;
+  request.deterministic = op.getDeterministic();
+  request.hasDerivative = !op.getScoreMod().empty();
+  double scale = getScale(op);
+  request.isLinear = op.getScoreMod().empty() && scale >= kLeastTermScale &&
+                     scale <= 1 / kLeastTermScale;
+  request.hasMaskArithmetic = hasArithmetic(op.getMaskMod());
+  return request;
 }
 
 static int64_t getHeadDimStep(AttentionOpInterface op) {

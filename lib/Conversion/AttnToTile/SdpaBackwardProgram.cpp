@@ -8,6 +8,7 @@
 
 #include "SdpaBackwardProgram.h"
 #include "AttentionProgram.h"
+#include "QueryTerms.h"
 #include "ScoreDerivative.h"
 #include "VisibleRange.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -19,100 +20,6 @@
 using namespace mlir;
 using namespace fa4;
 using namespace fa4::attn;
-
-static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-//===----------------------------------------------------------------------===//
-// Before and after
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// The kernels that work on each row of queries by itself.
-class RowProgram : AttentionProgram {
-public:
-  RowProgram(SdpaBackwardOp op, tile::KernelOp kernel,
-             const BackwardTiles &tiles)
-      : AttentionProgram(op, kernel), op(op), rows(tiles.rows),
-        hasSums(!tiles.hasQueryKernel()), firstRow(takeWorkTile(rows)) {}
-
-  void preprocess();
-  void postprocess();
-
-private:
-  Value isBeyondLse(Value shift);
-
-  SdpaBackwardOp op;
-  int64_t rows;
-  bool hasSums;
-  Value firstRow;
-};
-} // namespace
-
-/// An LSE that is at least this large has a rounding error that changes
-/// probabilities by a factor of two or more, in f32 up to infinity.
-static constexpr double kLargestLse = 0x1p24;
-
-/// Builds the condition that an LSE (in units of log2) is so large that
-/// probabilities cannot be computed from it. A score_mod that masks a whole
-/// row, by -1e10 for example, makes such an LSE. The row's gradient is then 0,
-/// as if the row saw no key; otherwise it would spoil the gradients of all
-/// keys.
-Value RowProgram::isBeyondLse(Value shift) {
-  VectorType rowType = f32Type({rows});
-  Value magnitude = math::AbsFOp::create(b, shift);
-  return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, magnitude,
-                               splat(rowType, kLargestLse));
-}
-
-void RowProgram::preprocess() {
-  auto arguments = kernel.getArguments();
-  Value out = arguments[0], dout = arguments[1], lse = arguments[2];
-  Value dlse = op.getDlse() ? arguments[3] : BlockArgument();
-  unsigned numResults = hasSums ? op.getDeterministic() ? 4 : 3 : 2;
-  ValueRange results = arguments.take_back(numResults);
-  VectorType rowType = f32Type({rows});
-
-  Value rowLse = readRows(lse, rows, firstRow, head);
-  Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, rowLse,
-                                      splat(rowType, -kInfinity));
-  Value end = vector::BroadcastOp::create(
-      b, VectorType::get({rows}, b.getIndexType()), size(out, order.seq));
-  Value isBehind =
-      less(positions(rows, firstRow), end, arith::CmpIPredicate::sge);
-  empty = arith::OrIOp::create(b, empty, isBehind);
-  Value shift = arith::MulFOp::create(b, rowLse, splat(rowType, -kLog2E));
-  if (!op.getScoreMod().empty())
-    empty = arith::OrIOp::create(b, empty, isBeyondLse(shift));
-  shift = arith::SelectOp::create(b, empty, splat(rowType, -kInfinity), shift);
-  storeRows(shift, results[0], firstRow, head);
-
-  Value product =
-      arith::MulFOp::create(b, widen(loadTile(dout, rows, firstRow, head)),
-                            widen(loadTile(out, rows, firstRow, head)));
-  Value delta = addColumns(product, splat(rowType, 0.0));
-  if (dlse)
-    delta =
-        arith::SubFOp::create(b, delta, readRows(dlse, rows, firstRow, head));
-  storeRows(delta, results[1], firstRow, head);
-  if (!hasSums)
-    return;
-
-  int64_t headDim = cast<MemRefType>(results[2].getType()).getShape().back();
-  storeTile(splat(f32Type({rows, headDim}), 0.0), results[2], firstRow, head);
-  if (!op.getDeterministic())
-    return;
-  auto counts = VectorType::get({rows}, b.getI32Type());
-  storeRows(arith::ConstantOp::create(b, b.getZeroAttr(counts)), results[3],
-            firstRow, head);
-}
-
-void RowProgram::postprocess() {
-  Value sums = kernel.getArgument(0), dq = kernel.getArgument(1);
-  Value tile = loadTile(sums, rows, firstRow, head);
-  Value factor = splat(cast<VectorType>(tile.getType()), getScale(op));
-  Value scaled = arith::MulFOp::create(b, tile, factor);
-  storeTile(round(scaled, dq), dq, firstRow, head);
-}
 
 //===----------------------------------------------------------------------===//
 // The main kernel
@@ -126,15 +33,15 @@ public:
   SdpaBackwardProgram(SdpaBackwardOp op, tile::KernelOp kernel,
                       const BackwardTiles &tiles)
       : AttentionProgram(op, kernel), op(op), keys(tiles.keys),
-        queries(tiles.queries), sumColumns(tiles.sumColumns),
-        scale(chooseScoreScale(op)) {
-    auto arguments = kernel.getArguments();
-    q = arguments[0];
-    k = arguments[1];
-    v = arguments[2];
-    dout = arguments[3];
-    shift = arguments[4];
-    delta = arguments[5];
+        queries(tiles.queries), sumQueries(tiles.sumQueries),
+        sumColumns(tiles.sumColumns), scale(chooseScoreScale(op)) {
+    q = getArgument("q");
+    k = getArgument("k");
+    v = getArgument("v");
+    dout = getArgument("dout");
+    shift = findArgument("shift");
+    delta = findArgument("delta");
+    terms = findArgument("terms");
     if (!tiles.hasQueryKernel())
       sums = getArgument("sums");
     dk = getArgument("dk");
@@ -163,15 +70,22 @@ private:
                          const KeyGradients &state);
   Value visibleQueries(Value firstQuery);
   std::pair<Value, Value> workTilesOf(Value block);
-  void addToSums(Value part, Value block, Value queryHead, int64_t column);
-  void addQueryGradient(Value ds, Value tk, Value block, Value queryHead);
+  void addToSums(Value part, Value block, Value queryHead, int64_t row,
+                 int64_t column);
+  SmallVector<Value> divideQueries(Value ds);
+  void addQueryGradient(ArrayRef<Value> ds, Value tk, Value block,
+                        Value queryHead);
   /// The exponents of a block, and the derivative of its scores, if that is
   /// not 1.
   struct Exponents {
     Value exponents, derivative;
   };
-  Exponents buildExponents(Value tk, Value tq, Value step, Value firstQuery,
-                           Value queryHead);
+  Exponents buildExponents(Value tk, Value tq, Value tterms, Value step,
+                           Value firstQuery, Value queryHead);
+  Value addShift(Value scores, Value firstQuery, Value queryHead);
+  Value buildProbabilityGradient(Value tv, Value tdo, Value tterms,
+                                 Value firstQuery, Value queryHead);
+  Value productWithTerm(Value x, Value y, Value tterms, QueryTerm term);
   /// score_mod with its derivative, if the op has a score_mod, and whether the
   /// two may be infinite, or no number.
   std::optional<ScoreDerivative> derived;
@@ -186,9 +100,10 @@ private:
   }
 
   SdpaBackwardOp op;
-  int64_t keys, queries, sumColumns;
+  int64_t keys, queries, sumQueries, sumColumns;
   ScoreScale scale;
-  Value q, k, v, dout, shift, delta, sums, dk, dv;
+  /// MMAs add `terms`, or lanes `shift` and `delta`; the others are null.
+  Value q, k, v, dout, shift, delta, terms, sums, dk, dv;
   /// `sums` is null if dq has a kernel of its own. `turns` is null in this
   /// case, and also if the op is not deterministic.
   Value turns;
@@ -343,12 +258,42 @@ Value SdpaBackwardProgram::visibleQueries(Value firstQuery) {
   return arith::AndIOp::create(b, visible, notBehind);
 }
 
+/// Multiplies rows by rows, and adds a number of the query where MMAs do so.
+Value SdpaBackwardProgram::productWithTerm(Value x, Value y, Value tterms,
+                                           QueryTerm term) {
+  Value added = tterms ? addTerm(b, term, tterms, keys) : Value();
+  return product(f32Tile(), x, false, y, true, added);
+}
+
+Value SdpaBackwardProgram::addShift(Value scores, Value firstQuery,
+                                    Value queryHead) {
+  Value factor = splat(f32Tile(), scale.exponent);
+  if (terms)
+    return arith::MulFOp::create(b, scores, factor);
+  return math::FmaOp::create(
+      b, scores, factor,
+      overRows(loadRows(shift, queries, firstQuery, queryHead), keys));
+}
+
+/// V dO^T - delta
+Value SdpaBackwardProgram::buildProbabilityGradient(Value tv, Value tdo,
+                                                    Value tterms,
+                                                    Value firstQuery,
+                                                    Value queryHead) {
+  Value dp = productWithTerm(tv, tdo, tterms, QueryTerm::ProbabilityGradient);
+  if (terms)
+    return dp;
+  return arith::SubFOp::create(
+      b, dp, overRows(loadRows(delta, queries, firstQuery, queryHead), keys));
+}
+
 /// The exponents are masked rather than the scores, because ptxas 13.0 then
 /// spills less.
 SdpaBackwardProgram::Exponents
-SdpaBackwardProgram::buildExponents(Value tk, Value tq, Value step,
-                                    Value firstQuery, Value queryHead) {
-  Value scores = product(f32Tile(), tk, false, tq, true);
+SdpaBackwardProgram::buildExponents(Value tk, Value tq, Value tterms,
+                                    Value step, Value firstQuery,
+                                    Value queryHead) {
+  Value scores = productWithTerm(tk, tq, tterms, QueryTerm::Scores);
   if (scale.before)
     scores = arith::MulFOp::create(b, scores, splat(f32Tile(), *scale.before));
   SmallVector<TileValue> arguments = getModArguments(
@@ -358,9 +303,7 @@ SdpaBackwardProgram::buildExponents(Value tk, Value tq, Value step,
   ModifiedScores modified = applyScoreMod(derived, scores, arguments);
   Exponents result;
   result.derivative = modified.derivative;
-  Value exponents = math::FmaOp::create(
-      b, modified.scores, splat(f32Tile(), scale.exponent),
-      overRows(loadRows(shift, queries, firstQuery, queryHead), keys));
+  Value exponents = addShift(modified.scores, firstQuery, queryHead);
   result.exponents =
       maskSteps(applyMaskMod(exponents, arguments), step, maskedBelow,
                 maskedFrom, [&] { return visibleQueries(firstQuery); });
@@ -401,8 +344,8 @@ std::pair<Value, Value> SdpaBackwardProgram::workTilesOf(Value block) {
 /// Adds to the sums of a block of queries, from a column on. The place at which
 /// work tiles take turns is the block's first row.
 void SdpaBackwardProgram::addToSums(Value part, Value block, Value queryHead,
-                                    int64_t column) {
-  Value firstQuery = mul(block, index(queries));
+                                    int64_t row, int64_t column) {
+  Value firstQuery = add(mul(block, index(queries)), row);
   Value turn;
   if (turns) {
     auto [first, last] = workTilesOf(block);
@@ -418,9 +361,21 @@ void SdpaBackwardProgram::addToSums(Value part, Value block, Value queryHead,
     tile::PassTurnOp::create(b, turn);
 }
 
-/// dQ += dS K, `sumColumns` columns at a time.
-void SdpaBackwardProgram::addQueryGradient(Value ds, Value tk, Value block,
-                                           Value queryHead) {
+/// Returns the parts of dS^T with `sumQueries` queries.
+SmallVector<Value> SdpaBackwardProgram::divideQueries(Value ds) {
+  if (sumQueries == queries)
+    return {ds};
+  SmallVector<Value> parts;
+  for (int64_t first = 0; first < queries; first += sumQueries)
+    parts.push_back(vector::ExtractStridedSliceOp::create(
+        b, ds, ArrayRef<int64_t>{0, first}, ArrayRef<int64_t>{keys, sumQueries},
+        ArrayRef<int64_t>{1, 1}));
+  return parts;
+}
+
+/// dQ += dS K, `sumQueries` rows of `sumColumns` columns at a time.
+void SdpaBackwardProgram::addQueryGradient(ArrayRef<Value> ds, Value tk,
+                                           Value block, Value queryHead) {
   int64_t headDim = cast<VectorType>(tk.getType()).getDimSize(1);
   for (int64_t column = 0; column < headDim; column += sumColumns) {
     int64_t count = std::min(sumColumns, headDim - column);
@@ -429,8 +384,11 @@ void SdpaBackwardProgram::addQueryGradient(Value ds, Value tk, Value block,
       columns = vector::ExtractStridedSliceOp::create(
           b, tk, ArrayRef<int64_t>{0, column}, ArrayRef<int64_t>{keys, count},
           ArrayRef<int64_t>{1, 1});
-    Value part = product(f32Type({queries, count}), ds, true, columns, false);
-    addToSums(part, block, queryHead, column);
+    for (auto [number, rows] : llvm::enumerate(ds)) {
+      Value part =
+          product(f32Type({sumQueries, count}), rows, true, columns, false);
+      addToSums(part, block, queryHead, number * sumQueries, column);
+    }
   }
 }
 
@@ -450,7 +408,10 @@ SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
 
   // P^T = exp2(c score_mod(S^T) + shift)
   Value tq = loadTile(q, queries, firstQuery, queryHead);
-  Exponents block = buildExponents(tk, tq, step, firstQuery, queryHead);
+  Value tterms =
+      terms ? loadTerms(b, terms, queries, rowIndices(firstQuery, queryHead))
+            : Value();
+  Exponents block = buildExponents(tk, tq, tterms, step, firstQuery, queryHead);
   Value p = math::Exp2Op::create(b, block.exponents);
   // The derivative is needed no longer once it has met the probabilities, which
   // leave their registers for the product.
@@ -463,17 +424,17 @@ SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
                     tdo, false, state.dv);
 
   // dS^T = P^T score_mod' (V dO^T - delta)
-  Value dp = product(f32Tile(), tv, false, tdo, true);
-  Value difference = arith::SubFOp::create(
-      b, dp, overRows(loadRows(delta, queries, firstQuery, queryHead), keys));
+  Value difference =
+      buildProbabilityGradient(tv, tdo, tterms, firstQuery, queryHead);
   Value ds = round(arith::MulFOp::create(b, weights, difference), q);
 
   // dK += dS^T Q, dQ += dS K
+  SmallVector<Value> parts = divideQueries(ds);
   next.dk = product(cast<VectorType>(state.dk.getType()), ds, false, tq, false,
                     state.dk);
   if (!sums)
     return next;
-  addQueryGradient(ds, tk, queryBlock, queryHead);
+  addQueryGradient(parts, tk, queryBlock, queryHead);
   return next;
 }
 
@@ -508,17 +469,7 @@ void SdpaBackwardProgram::build() {
   store(buildLoop(tk, tv));
 }
 
-void fa4::buildPreprocessProgram(SdpaBackwardOp op, tile::KernelOp kernel,
-                                 const BackwardTiles &tiles) {
-  RowProgram(op, kernel, tiles).preprocess();
-}
-
 void fa4::buildSdpaBackwardProgram(SdpaBackwardOp op, tile::KernelOp kernel,
                                    const BackwardTiles &tiles) {
   SdpaBackwardProgram(op, kernel, tiles).build();
-}
-
-void fa4::buildPostprocessProgram(SdpaBackwardOp op, tile::KernelOp kernel,
-                                  const BackwardTiles &tiles) {
-  RowProgram(op, kernel, tiles).postprocess();
 }

@@ -11,7 +11,7 @@
 //
 //   preprocess   shift[i] = -log2(e) lse[i], -inf in rows that see no key
 //                delta[i] = rowsum(dout[i] * out[i]) - dlse[i]
-//                sums[i]  = 0
+//                sums[i]  = 0; terms[i]: see below
 //   main         for each block of keys, over all blocks of queries that see
 //                one of them: dk, dv, and sums[i] += ds[i] k
 //   postprocess  dq[i] = scale sums[i], rounded
@@ -23,6 +23,9 @@
 // them. The rows of shift and delta have room for whole blocks of queries, so
 // that each begins where the copy engine can read it whatever the length is;
 // queries behind the last one have a shift of -inf and a delta of 0.
+//
+// Where lanes hold accumulators, `terms` have these numbers in a form that MMAs
+// of the main kernel add (QueryTerms.h), if the exponents are linear in q.k.
 //
 // Where tensor memory has no room for dq beside the rest, there are no sums,
 // and dq has a kernel of its own (QueryGradientProgram.h) in place of
@@ -48,37 +51,28 @@
 
 namespace fa4 {
 
-// Each function fills the empty body of `kernel`, whose grid counts tiles of
-// rows (of keys in the main kernel), heads (key/value heads in the main kernel)
-// and batches. The arguments of the kernel come in the order of the table.
-// Two arguments have the same condition wherever they appear:
+// The functions of this file and of GradientRowProgram.h fill the empty body of
+// `kernel`, whose grid counts tiles of rows (of keys in the main kernel), heads
+// (key/value heads in the main kernel) and batches. The arguments of the kernel
+// come in the order of the table. Some arguments have the same condition
+// wherever they appear:
 //
+//   terms  where the tiles say so (BackwardTiles::addsTerms)
 //   sums   unless dq has a kernel of its own
 //   turns  where sums is there and the gradient is deterministic
 
-/// The arguments of the preprocess kernel:
-///
-///   out, dout, lse  always
-///   dlse            if `op` has it
-///   shift, delta    always
-///   sums            see above
-///   turns           see above
-void buildPreprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
-                            const BackwardTiles &tiles);
 /// The arguments of the main kernel:
 ///
-///   q, k, v, dout, shift, delta  always
-///   captured vectors             those of `op`, if any
-///   sums                         see above
-///   dk, dv                       always
-///   turns                        see above
-///   captured scalars             those of `op`, if any
+///   q, k, v, dout     always
+///   terms             see above
+///   shift, delta      where there are no terms
+///   captured vectors  those of `op`, if any
+///   sums              see above
+///   dk, dv            always
+///   turns             see above
+///   captured scalars  those of `op`, if any
 void buildSdpaBackwardProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                               const BackwardTiles &tiles);
-/// The arguments are sums and dq, always.
-void buildPostprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
-                             const BackwardTiles &tiles);
-
 } // namespace fa4
 
 #endif // FA4_LIB_CONVERSION_ATTNTOTILE_SDPABACKWARDPROGRAM_H

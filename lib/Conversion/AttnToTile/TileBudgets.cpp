@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "QueryTerms.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "fa4/Target/RegisterBudget.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -277,8 +278,9 @@ static int64_t countScoreWords(const BackwardRequest &request,
 
 /// The main kernel where lanes hold accumulators: a role has a product's rows
 /// of keys, and holds the sums of dk and dv for them. If a further role adds up
-/// dq, each of them also counts P in 16 bits. Shared memory has two stages of q
-/// and dout, and for dq the gradient of the scores and the columns that leave.
+/// dq, each of them also counts P in 16 bits. Shared memory has two stages of
+/// q, dout and the numbers that MMAs add, and for dq two of the gradient of the
+/// scores, and what leaves.
 static TileDemand getMainFragments(const TargetDescription &target,
                                    HeadDims dims, const BackwardTiles &tiles,
                                    const BackwardRequest &request) {
@@ -289,13 +291,15 @@ static TileDemand getMainFragments(const TargetDescription &target,
   demand.fragments = countScoreWords(request, tiles.queries) + sums;
   // ptxas 13.0 spills with 176 words of sums beside 32 of scores, under a mask,
   // and does not with 160, or with 144 beside 64.
-  if (sums > 160)
+  // With 128 queries it does with 208 words in all, and does not with 192.
+  if (sums > 160 || tiles.queries > int64_t(target.mma.rows))
     demand.fragments += kRegisterSlack;
   demand.bytes = countTileBytes(dims, tiles.keys + 2 * tiles.queries);
   if (tiles.hasQueryKernel())
     return demand;
-  demand.bytes += tiles.queries * (kElementBytes * tiles.keys + 4 * dims.qk);
-  if (tiles.sumColumns == dims.qk) {
+  int64_t exchanged = tiles.keys + (tiles.addsTerms ? kAllTermColumns : 0);
+  demand.bytes += tiles.queries * (2 * kElementBytes * exchanged + 4 * dims.qk);
+  if (tiles.sumColumns == dims.qk && tiles.sumQueries == tiles.queries) {
     // The sum, and what leaves of it.
     demand.summed = dims.qk;
     demand.fragments += tiles.queries / 4;
@@ -319,11 +323,23 @@ static TileDemand getQueryFragments(const TargetDescription &target,
 /// With narrower ones, loads and MMAs would have more pieces.
 static constexpr int64_t kSwizzleColumns = 32;
 
+/// Chooses a number of queries at a time, and the parts of dq: rows, if each
+/// role can have those of an MMA; otherwise columns, if k can be cut there.
+static void divideSums(BackwardTiles &tiles, HeadDims dims, int64_t queries,
+                       int64_t native) {
+  tiles.queries = queries;
+  tiles.sumQueries = std::min(queries, native);
+  bool isCut =
+      queries == native && dims.qk % (kQueryTiles * kSwizzleColumns) == 0;
+  tiles.sumColumns = isCut ? dims.qk / kQueryTiles : dims.qk;
+}
+
 /// Returns the tiles where lanes hold accumulators. A role has 64 keys, and
-/// works on 64 queries at a time: the sums that it keeps leave room for no
-/// more, and with a derivative for 32. dq is a sum over the keys of all roles.
-/// It is cut along its columns where a tile of k can be cut, so that each role
-/// computes as many; otherwise a role of its own computes it, or a kernel.
+/// works on 128 queries at a time where the sums that it keeps leave room for
+/// their scores; otherwise on 64, or on 32 beside large sums or a derivative.
+/// dq is a sum over the keys of all roles. It is cut along its rows or columns,
+/// so that each role computes as many; where it cannot be, a role of its own
+/// computes it, or a kernel.
 static BackwardTiles
 chooseFragmentBackwardTiles(const TargetDescription &target, HeadDims dims,
                             const BackwardRequest &request) {
@@ -333,14 +349,21 @@ chooseFragmentBackwardTiles(const TargetDescription &target, HeadDims dims,
   tiles.keys = kQueryTiles * native;
   tiles.queries = tiles.sinkQueries = tiles.captureKeys = native;
   tiles.captureRows = kQueryTiles * native;
-  bool isCut = dims.qk % (kQueryTiles * kSwizzleColumns) == 0;
-  tiles.sumColumns = isCut ? dims.qk / kQueryTiles : dims.qk;
   if (!request.deterministic && !request.hasDerivative) {
-    tiles.exceeded =
-        findExceeded(target, getMainFragments(target, dims, tiles, request));
-    if (tiles.exceeded.empty())
-      return tiles;
+    tiles.addsTerms = request.isLinear;
+    SmallVector<int64_t> numbers = {native};
+    if (request.isLinear && !request.hasMaskArithmetic)
+      numbers.insert(numbers.begin(), kQueryTiles * native);
+    for (int64_t queries : numbers) {
+      divideSums(tiles, dims, queries, native);
+      tiles.exceeded =
+          findExceeded(target, getMainFragments(target, dims, tiles, request));
+      if (tiles.exceeded.empty())
+        return tiles;
+    }
   }
+  tiles.addsTerms = false;
+  divideSums(tiles, dims, native, native);
   tiles.queryRows = kQueryTiles * native;
   for (int64_t columns : {native, native / 2}) {
     tiles.queries = tiles.queryKeys = columns;
@@ -365,6 +388,7 @@ BackwardTiles fa4::chooseBackwardTiles(const TargetDescription &target,
   tiles.rows = tiles.keys = tiles.queries = tiles.heads = rows;
   tiles.sinkQueries = tiles.captureKeys = rows / 2;
   tiles.captureRows = kQueryTiles * rows;
+  tiles.sumQueries = rows;
   tiles.sumColumns = dims.qk;
   TileDemand capture;
   capture.bytes = countTileBytes(dims, tiles.captureRows + tiles.captureKeys);

@@ -20,7 +20,30 @@ using namespace fa4::tile;
 /// gives: a row, and a distance in the row.
 struct FragmentWriteLowering::Place {
   Value row, bytes;
+  /// True in threads that store groups of columns in another order.
+  Value exchanges;
 };
+
+/// The words of a group of 8 columns that a thread has, of both its rows.
+static constexpr size_t kGroupWords = 4;
+/// The distance between groups that threads of odd rows exchange.
+static constexpr size_t kExchangedGroups = 2;
+
+/// Returns true if threads of odd rows store the groups of 8 columns of a span
+/// in another order than those of even rows. A span of 128 bytes has four
+/// groups of two units of 16 bytes, and the swizzle puts unit u of row r at
+/// u xor (r mod 8). Half a warp stores four rows at a time. If all of them
+/// stored group g, rows 0 and 1 would store the same two units, 2g and 2g + 1,
+/// and rows 2 and 3 two others: half of the banks would be used twice. With
+/// group g xor 2 in odd rows they are
+///
+///     row     0         1             2             3
+///     units   2g, +1    2g xor 4, +1  2g xor 2, +1  2g xor 6, +1
+///
+/// which are all of them.
+static bool exchangesGroups(const Buffer &buffer) {
+  return buffer.elementBytes == 4 && buffer.span == 128;
+}
 
 /// For each 16 rows and 16 columns of 16 bits, which are those of a warp,
 /// stmatrix takes four matrices of 8x8: a thread's word is the one that the
@@ -30,7 +53,7 @@ struct FragmentWriteLowering::Place {
 /// lower half, and both again eight columns to the right. Elements of 32 bits
 /// are stored by pairs.
 FragmentWriteLowering::Place
-FragmentWriteLowering::findPlace(Operation *op, int64_t elementBytes) {
+FragmentWriteLowering::findPlace(Operation *op, const Buffer &buffer) {
   Value thread = row();
   // Behind a loop the place is computed once more, rather than kept in
   // registers over the loop, where accumulators take nearly all.
@@ -46,10 +69,35 @@ FragmentWriteLowering::findPlace(Operation *op, int64_t elementBytes) {
   };
   Value lane = bits(thread, 0, 31);
   Value firstRow = times(arith::ShRUIOp::create(b, thread, constant(5)), 16);
-  bool isNarrow = elementBytes == 2;
+  bool isNarrow = buffer.elementBytes == 2;
   Value inWarp = isNarrow ? bits(lane, 0, 15) : bits(lane, 2, 7);
-  return {arith::AddIOp::create(b, firstRow, inWarp),
-          isNarrow ? times(bits(lane, 4, 1), 16) : times(bits(lane, 0, 3), 8)};
+  Place place;
+  place.row = arith::AddIOp::create(b, firstRow, inWarp);
+  place.bytes =
+      isNarrow ? times(bits(lane, 4, 1), 16) : times(bits(lane, 0, 3), 8);
+  if (!exchangesGroups(buffer))
+    return place;
+  Value isOdd = bits(lane, 2, 1);
+  place.bytes = arith::AddIOp::create(
+      b, place.bytes, times(isOdd, kExchangedGroups * kGroupWords * 8));
+  place.exchanges =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, isOdd, constant(0));
+  return place;
+}
+
+/// Returns the words in the order in which threads store them.
+SmallVector<Value> FragmentWriteLowering::exchangeGroups(ArrayRef<Value> words,
+                                                         Value exchanges) {
+  SmallVector<Value> stored(words);
+  constexpr size_t distance = kExchangedGroups * kGroupWords;
+  for (size_t first = 0; first < words.size(); first += 2 * distance)
+    for (size_t word = first; word < first + distance; ++word) {
+      Value left = words[word], right = words[word + distance];
+      stored[word] = arith::SelectOp::create(b, exchanges, right, left);
+      stored[word + distance] =
+          arith::SelectOp::create(b, exchanges, left, right);
+    }
+  return stored;
 }
 
 LogicalResult FragmentWriteLowering::lower(WriteOp op) {
@@ -58,7 +106,7 @@ LogicalResult FragmentWriteLowering::lower(WriteOp op) {
   if (!buffer.span)
     return op.emitOpError("writes a tile to a channel without a swizzle");
   Value stage = stageOf(buffer, RingUse::Commit);
-  Place place = findPlace(op, buffer.elementBytes);
+  Place place = findPlace(op, buffer);
   Value start = arith::MulIOp::create(b, place.row, constant(buffer.span));
   Value inSpan =
       arith::XOrIOp::create(b, place.bytes, swizzlePattern(buffer, start));
@@ -84,9 +132,13 @@ LogicalResult FragmentWriteLowering::lower(WriteOp op) {
           NVVM::LdStMatrixEltType::B16);
     return success();
   }
-  for (size_t word = 0; word < words.size(); word += 2) {
+  SmallVector<Value> stored(words);
+  if (place.exchanges)
+    stored = exchangeGroups(words, place.exchanges);
+  for (size_t word = 0; word < stored.size(); word += 2) {
     Value pair = vector::FromElementsOp::create(
-        b, VectorType::get({2}, words[word].getType()), words.slice(word, 2));
+        b, VectorType::get({2}, stored[word].getType()),
+        ArrayRef(stored).slice(word, 2));
     LLVM::StoreOp::create(b, pair,
                           pointer(int64_t(word) / 4 * 32, word / 2 % 2 * 8),
                           /*alignment=*/8);

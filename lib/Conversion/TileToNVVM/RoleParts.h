@@ -176,7 +176,9 @@ public:
 
 private:
   struct Place;
-  Place findPlace(mlir::Operation *op, int64_t elementBytes);
+  Place findPlace(mlir::Operation *op, const Buffer &buffer);
+  llvm::SmallVector<mlir::Value>
+  exchangeGroups(llvm::ArrayRef<mlir::Value> words, mlir::Value exchanges);
 
   const MatrixMmaLowering &matrices;
 };

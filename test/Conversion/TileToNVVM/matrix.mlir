@@ -75,6 +75,8 @@ tile.kernel @products(%xs: memref<?x64xbf16> {tile.name = "x", tile.dims = ["N",
     tile.commit %o : <vector<64x64xbf16>>
     // stmatrix has no elements of 32 bits: two columns at a time.
     // CHECK: nvvm.mbarrier.arrive
+    // Threads of odd rows store groups of 8 columns in another order, so that four rows are in different banks.
+    // CHECK-COUNT-32: and.b32 t, $3, $4; setp.ne.b32 p, t, 0; selp.f32 $0, $1, $2, p; }", "=f,f,f,r,n"
     // CHECK-COUNT-16: llvm.store %{{.*}}, %{{.*}} {alignment = 8 : i64} : vector<2xf32>, !llvm.ptr<3>
     // CHECK-NOT: vector<2xf32>, !llvm.ptr<3>
     %wide = tile.from_lanes %v0, %v1 : vector<16xf32>, vector<16xf32> -> vector<64x64xf32>

@@ -2,11 +2,41 @@
 // from the lanes of two roles. Which products run a pass later follows from a thread's registers; an MMA that is awaited
 // too early leaves the tensor cores idle, and one whose operands or results do not fit makes ptxas spill.
 //
-// RUN: sed 's/HD/64/g' %s | fa4-opt --attn-to-nvvm='to=schedule chip=sm_90a' | FileCheck %s --check-prefix=ALL
+// RUN: sed 's/HD/64/g' %s | fa4-opt --attn-to-nvvm='to=schedule chip=sm_90a' | FileCheck %s --check-prefix=HELD
+// RUN: sed -e 's/HD/64/g' -e 's/layout<bshd>/layout<bshd> scale(-1.0)/' %s | fa4-opt --attn-to-nvvm='to=schedule chip=sm_90a' | FileCheck %s --check-prefix=ALL
 // RUN: sed 's/HD/128/g' %s | fa4-opt --attn-to-nvvm='to=schedule chip=sm_90a' | FileCheck %s --check-prefix=LATE
 // RUN: sed 's/HD/144/g' %s | fa4-opt --attn-to-nvvm='to=schedule chip=sm_90a' | FileCheck %s --check-prefix=KEPT
 
-// Head dim 64: all five products are under way at once, three of them of the pass before. The loop carries the stages of
+// Head dim 64, 128 queries at a time: MMAs begin sums of scores and of dP with the numbers of the queries. A thread has
+// registers for P or what it is narrowed to, and not for both: dv starts when P has been used for the scores' gradient.
+// HELD-LABEL: tile.kernel @gradient_kernel(
+// HELD-DAG:     %terms = tile.channel "terms" smem stages(2) : <vector<128x32xbf16>>
+// HELD-DAG:     %q = tile.channel "q" smem stages(2)
+// HELD-DAG:     %dout = tile.channel "dout" smem stages(2)
+// HELD-DAG:     %compute0_store = tile.channel "compute0_store" smem stages(1) : <vector<64x64xf32>>
+// HELD:         tile.role @compute0 kind(matrix)
+// HELD:           scf.for {{.*}} iter_args(%[[DV:[a-z0-9]*]] = %{{[^,]*}}, %[[DK:[a-z0-9]*]] = %{{[^,]*}}) ->
+// HELD:             %[[T0:.*]] = tile.mma %{{.*}}, transpose %{{.*}} : vector<64x16xbf16>, vector<128x16xbf16>
+// HELD:             %[[S0:.*]] = tile.mma %{{.*}}, transpose %{{.*}} onto %[[T0]]
+// HELD:             %[[T1:.*]] = tile.mma %{{.*}}, transpose %{{.*}} : vector<64x16xbf16>, vector<128x16xbf16>
+// HELD:             %[[DP0:.*]] = tile.mma %{{.*}}, transpose %{{.*}} onto %[[T1]]
+// HELD-NEXT:        tile.await %[[S0]]
+// HELD:             %[[P:.*]] = math.exp2
+// HELD-NEXT:        tile.await %[[DP0]]
+// HELD:             %[[DS:.*]] = arith.truncf
+// HELD:             tile.commit %compute0_compute0
+// HELD:             tile.commit %compute0_compute1
+// HELD-NEXT:        %[[NARROW:.*]] = arith.truncf %[[P]]
+// HELD:             %[[DV0:.*]] = tile.mma %[[NARROW]], %{{.*}} acc %[[DV]] if
+// HELD:             %[[DQ:.*]] = tile.mma transpose %{{.*}} onto
+// HELD:             %[[DK0:.*]] = tile.mma %[[DS]], %{{.*}} acc %[[DK]] if
+// HELD-NEXT:        tile.await %[[DV0]]
+// HELD:             tile.await %[[DQ]]
+// HELD:             tile.commit %compute0_store
+// HELD:             tile.await %[[DK0]]
+
+// A negative scale, and so 64 queries: all five products are under way at once, three of them of the pass before. The
+// loop carries the stages of
 // q and dout, which MMAs of both passes read. The scores' gradient is handed over as soon as the MMA that read the one
 // before has ended, and dq, 32 columns a role, leaves behind that.
 // ALL-LABEL: tile.kernel @gradient_kernel(
@@ -45,11 +75,15 @@
 
 // Head dim 128: no registers are left for operands of the pass before, or for dq beside the scores. So dv and dk stay in
 // their pass, and dq, whose operands are in memory, is late: it starts when the scores' registers are free.
+// The sums' channels have one stage: a pass lies between two values. Results behind the loop share one.
 // LATE-LABEL: tile.kernel @gradient_kernel(
+// LATE-DAG:    %dout = tile.channel "dout" smem stages(2)
+// LATE-DAG:    %compute0_store = tile.channel "compute0_store" smem stages(1) : <vector<64x64xf32>>
+// LATE-DAG:    %compute0_store_2 = tile.channel "compute0_store_2" smem stages(1) : <vector<64x64xbf16>>
 // LATE:        tile.role @compute0 kind(matrix)
 // LATE:          scf.for {{.*}} iter_args(%[[DV:[a-z0-9]*]] = %{{[^,]*}}, %[[DK:[a-z0-9]*]] = %{{[^,]*}}) ->
-// LATE:            %[[S0:.*]] = tile.mma %{{.*}}, transpose %
-// LATE:            %[[DP0:.*]] = tile.mma %{{.*}}, transpose %
+// LATE:            %[[S0:.*]] = tile.mma %{{.*}}, transpose %{{.*}} onto
+// LATE:            %[[DP0:.*]] = tile.mma %{{.*}}, transpose %{{.*}} onto
 // LATE:            tile.await %[[S0]]
 // LATE:            %[[DV0:.*]] = tile.mma %{{.*}}, %{{.*}} acc %[[DV]] if
 // LATE-NEXT:       tile.await %[[DP0]]

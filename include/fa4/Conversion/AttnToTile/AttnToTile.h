@@ -68,12 +68,15 @@ AttentionTiles chooseAttentionTiles(const TargetDescription &target,
 /// the others on `rows` rows, one that sums the gradient of sinks or of a
 /// capture on `heads` heads, `sinkQueries` queries at a time, and one of a
 /// capture's gradient on `captureRows` queries, `captureKeys` keys at a time.
-/// The main kernel computes dq, too, `sumColumns` columns at a time, unless a
-/// CTA of another one does, with `queryRows` queries and `queryKeys` keys at a
-/// time (otherwise 0).
+/// The main kernel computes dq, too, `sumQueries` rows of `sumColumns` columns
+/// at a time, unless a CTA of another one does, with `queryRows` queries and
+/// `queryKeys` keys at a time (otherwise 0).
 struct BackwardTiles {
   int64_t rows = 0, keys = 0, queries = 0, heads = 0, sinkQueries = 0;
-  int64_t sumColumns = 0;
+  int64_t sumQueries = 0, sumColumns = 0;
+  /// True if MMAs of the main kernel add the numbers of a query to its column
+  /// of scores, and of the gradient of probabilities (QueryTerms.h).
+  bool addsTerms = false;
   int64_t captureRows = 0, captureKeys = 0, queryRows = 0, queryKeys = 0;
   /// As that of AttentionTiles.
   std::string exceeded;
@@ -89,6 +92,12 @@ struct BackwardRequest {
   bool deterministic = false;
   /// There is a score_mod, whose derivative lanes hold for each score.
   bool hasDerivative = false;
+  /// Exponents are multiples of q.k plus a number of the query, by a scale that
+  /// is neither tiny nor huge, so that MMAs can add the numbers.
+  bool isLinear = true;
+  /// mask_mod computes more than comparisons of positions, for which lanes need
+  /// registers.
+  bool hasMaskArithmetic = false;
 };
 
 /// Returns what the gradient's tiles depend on.

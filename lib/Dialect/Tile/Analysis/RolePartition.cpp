@@ -89,7 +89,9 @@ void RolePartition::findData(KernelOp kernel) {
                                 [&](Value value) { return isData(value); });
           });
       if (auto mma = dyn_cast<MmaOp>(op)) {
-        mark(mma.getA());
+        // Lanes that start the MMA have what they compute from nothing loaded.
+        if (!lanesStartMmas || isReadFromMemory(mma, mma.getA()))
+          mark(mma.getA());
         mark(mma.getB());
       }
       if (isMatrixStore(op) || isa<ExchangeOp>(op))

@@ -110,6 +110,12 @@ SmallVector<PlanAttr> Searcher::plansFor(Schedule schedule, MmaOrder order,
     if (!divide || divideLoads)
       for (int64_t parts : storeParts)
         plans.push_back(makePlan(schedule, order, parts, divide));
+  // Lanes that hold accumulators store their last results behind the loop, one
+  // after another: a ring for all costs less time than loads that wait.
+  if (!kernel.getTarget().hasTensorMemory())
+    plans.push_back(makePlan(schedule, order, storeParts.back(),
+                             /*divideLoads=*/false, /*overlapStores=*/true,
+                             /*shareStores=*/true));
   plans.push_back(makePlan(schedule, order, storeParts.back(),
                            /*divideLoads=*/false, /*overlapStores=*/false));
   plans.push_back(makePlan(schedule, order, storeParts.back(), divideLoads,

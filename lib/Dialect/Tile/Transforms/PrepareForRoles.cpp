@@ -334,6 +334,17 @@ static void separateBroadcasts(KernelOp kernel) {
           use.set(OpBuilder(op).clone(*op)->getResult(0));
 }
 
+/// Gives each MMA that adds to the result of another one a copy of that one: an
+/// accumulator holds one sum. The sums may belong to different roles.
+static void separateSums(KernelOp kernel) {
+  auto mmas = fa4::collectOps<MmaOp>(kernel);
+  for (MmaOp next : llvm::reverse(mmas))
+    if (auto first =
+            next.getAcc() ? next.getAcc().getDefiningOp<MmaOp>() : MmaOp();
+        first && !first->hasOneUse())
+      next.getAccMutable().assign(OpBuilder(next).clone(*first)->getResult(0));
+}
+
 LogicalResult fa4::tile::prepareForRoles(KernelOp kernel) {
   if (failed(checkRows(kernel, kernel.getTarget())))
     return failure();
@@ -345,6 +356,7 @@ LogicalResult fa4::tile::prepareForRoles(KernelOp kernel) {
   hoistMmas(kernel);
   splitBranches(kernel);
   separateBroadcasts(kernel);
+  separateSums(kernel);
   if (failed(skipZeroAccumulators(kernel)))
     return failure();
   // Factors that were broadcast for products have no use now.

@@ -11,6 +11,7 @@
 // the stage is released when the store has read it. If shared memory does not
 // hold two stages of the whole value, the value goes through the ring in parts.
 
+#include "MatrixStages.h"
 #include "Schedule.h"
 #include "fa4/Dialect/Tile/Analysis/MemoryMap.h"
 #include "fa4/Dialect/Tile/Analysis/TurnOrder.h"
@@ -40,12 +41,15 @@ static Operation *findStore(WaitOp wait) {
 /// The smallest swizzle, which is the narrowest box of a tensor map.
 static constexpr int64_t kNarrowestBox = 32;
 
-/// Returns true if parts of a committed value save shared memory: in a loop or
-/// for one work tile after another, and once in the role, too, if its lanes
-/// start the MMAs that read loaded tiles. Their results do not take the place
-/// of such a tile, because no lane knows when the others' MMAs have read it.
+/// Returns true if parts of a committed value save shared memory: in a loop
+/// (but see isInMatrixLoop) or for one work tile after another, and once in the
+/// role, too, if its lanes start the MMAs that read loaded tiles. Their results
+/// do not take the place of such a tile, because no lane knows when the others'
+/// MMAs have read it.
 static bool isWorthParts(CommitOp commit) {
   auto role = commit->getParentOfType<RoleOp>();
+  if (isInMatrixLoop(commit))
+    return false;
   return isa<scf::ForOp, WorkOp>(commit->getParentOp()) ||
          (role.startsMmas() && commit->getParentOp() == role);
 }
@@ -297,7 +301,7 @@ static void mergeStores(KernelOp kernel, ArrayRef<ChannelOp> divided,
   }
 }
 
-void fa4::tile::divideStores(KernelOp kernel, int64_t parts) {
+void fa4::tile::divideStores(KernelOp kernel, int64_t parts, bool keepsStages) {
   SmallVector<ChannelOp> divided;
   for (auto &[channel, uses] : collectChannelUses(kernel)) {
     int64_t boxes = countBoxes(uses), own = std::min(parts, boxes);
@@ -308,7 +312,7 @@ void fa4::tile::divideStores(KernelOp kernel, int64_t parts) {
       divided.push_back(channel);
     }
   }
-  mergeStores(kernel, divided, /*keepsStages=*/true);
+  mergeStores(kernel, divided, keepsStages);
   checkTurnsInParts(kernel);
 }
 

@@ -41,6 +41,11 @@
 //     ...; narrow dS(j), hand it over; start dQ(j-1), dK(j); await dV(j);
 //     await dQ(j-1), let it leave; await dK(j)
 //
+// With 128 queries at a time and head dim 64, the registers suffice for P in
+// 32 bits or in 16, but not for both. dV(j) is held back then:
+//
+//     ...; narrow dS(j), hand it over; narrow P(j); start dV(j), dQ(j-1), ...
+//
 //===----------------------------------------------------------------------===//
 
 #include "MatrixStages.h"
@@ -71,6 +76,7 @@ private:
     StartsFirst,  ///< MMAs of this iteration that wait for no lanes.
     StartsSecond, ///< MMAs of the iteration before.
     FirstRest,    ///< The lanes' work, and MMAs that start meanwhile.
+    StartsHeld,   ///< MMAs that wait until lanes have used up a number.
     StartsLate,   ///< MMAs of the iteration before that are late.
     StartsLast,   ///< MMAs that end with the pass and start behind these.
     EndsFirst,    ///< The ends of the MMAs that started meanwhile.
@@ -86,6 +92,7 @@ private:
   Operation *findEnding(Operation *op);
   Turn findTurn(Operation *op);
   llvm::DenseSet<Operation *> findNeeded(unsigned stage, bool late);
+  bool isHeld(Operation *op);
   bool startsBehindLate(Operation *op);
   bool isBehindHandedOver(Operation *op);
 
@@ -181,6 +188,15 @@ bool MatrixPlanner::startsBehindLate(Operation *op) {
          });
 }
 
+/// Returns true for MMAs that are held back, and for the narrowing of their
+/// operand.
+bool MatrixPlanner::isHeld(Operation *op) {
+  return stages.isHeld(op) ||
+         (isa<arith::TruncFOp>(op) &&
+          llvm::all_of(op->getUsers(),
+                       [&](Operation *user) { return stages.isHeld(user); }));
+}
+
 /// Returns true for operations on the result of an MMA that reads what lanes
 /// have handed over, and for releases of that: the lanes hand over what they
 /// have computed in this pass before.
@@ -212,6 +228,8 @@ MatrixPlanner::Turn MatrixPlanner::findTurn(Operation *op) {
   bool isSecond = stages.get(op) == 1;
   if (isNarrowed(op))
     return Narrowed;
+  if (isHeld(op))
+    return StartsHeld;
   if (auto commit = dyn_cast<CommitOp>(op))
     if (Operation *def =
             commit.getValue() ? commit.getValue().getDefiningOp() : nullptr;

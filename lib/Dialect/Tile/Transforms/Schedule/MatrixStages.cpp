@@ -41,6 +41,10 @@ bool fa4::tile::isForMatrixRole(CommitOp commit) {
   });
 }
 
+bool fa4::tile::isInMatrixLoop(CommitOp commit) {
+  return isInMatrixRole(commit) && isa<scf::ForOp>(commit->getParentOp());
+}
+
 MatrixStages::MatrixStages(scf::ForOp loop)
     : loop(loop), body(loop.getBody()),
       exchanges(llvm::any_of(body->getOps<CommitOp>(), isForMatrixRole)) {
@@ -115,9 +119,9 @@ static constexpr int64_t kStageWords = 8;
 
 /// Returns the words of A that a thread has beside the results: those of the
 /// pass before; and those of this pass, unless they take the place of the
-/// number from which they were narrowed.
+/// number from which they were narrowed. They do if the MMA is held back.
 int64_t MatrixStages::countWordsOfA(MmaOp mma) const {
-  if (getHome(mma.getA()) != ValueHome::Fragment)
+  if (getHome(mma.getA()) != ValueHome::Fragment || held.contains(mma))
     return 0;
   Operation *narrow = mma.getA().getDefiningOp();
   bool isInPlace = stage.lookup(mma) == 0 && narrow &&
@@ -161,13 +165,30 @@ void MatrixStages::fitRegisters() {
                               [&](MmaOp mma) { return isOfHandedOver(mma); });
   for (auto mma : body->getOps<MmaOp>()) {
     if ((kept.empty() || !hasLate) && countWordsInFlight() <= most)
-      return;
+      break;
     if (stage.lookup(mma) == 0 || isOfHandedOver(mma))
       continue;
     kept.insert(mma);
     stage.clear();
     behindQueue.clear();
     find();
+  }
+  if (hasLate)
+    holdBack(most);
+}
+
+/// Holds MMAs of this pass back until their operand is all that is left of the
+/// number from which it was narrowed, the first ones first, until registers
+/// suffice. In the gradient P is such a number: dV += P dO can start as soon as
+/// P is narrowed, but dS = P (dP - delta) needs P, too. MMAs that are late run
+/// meanwhile; without them, ptxas 13.0 finds the few registers that are missing
+/// (head dim 144).
+void MatrixStages::holdBack(int64_t most) {
+  for (auto mma : body->getOps<MmaOp>()) {
+    if (countWordsInFlight() <= most)
+      return;
+    if (kept.contains(mma) && countWordsOfA(mma) > 0)
+      held.insert(mma);
   }
 }
 

@@ -26,6 +26,11 @@ bool isInMatrixRole(mlir::Operation *op);
 /// Returns true if MMAs of lanes read what is committed.
 bool isForMatrixRole(CommitOp commit);
 
+/// Returns true if lanes that start MMAs commit a value in a loop. A pass of
+/// theirs has so many MMAs that a store has read the stage long before the next
+/// value: neither parts nor a second stage gain anything.
+bool isInMatrixLoop(CommitOp commit);
+
 /// The stages of the operations in a loop of a role whose lanes start MMAs: 0,
 /// or 1 for those that run a pass later (MatrixPlan.cpp). How many MMAs can run
 /// later follows from the registers of a thread.
@@ -38,6 +43,11 @@ public:
   /// Returns the MMAs that would run a pass later, but stay in their own pass
   /// for want of registers.
   const llvm::DenseSet<mlir::Operation *> &getKept() const { return kept; }
+
+  /// Returns true for an MMA of this pass that starts only when lanes need the
+  /// numbers no longer from which its operand A is narrowed: registers do not
+  /// suffice for both.
+  bool isHeld(mlir::Operation *mma) const { return held.contains(mma); }
 
   /// Returns true for an MMA of stage 1 that reads what lanes have computed
   /// from memory.
@@ -56,6 +66,7 @@ private:
   int64_t countWordsOfA(MmaOp mma) const;
   int64_t countWordsInFlight() const;
   void fitRegisters();
+  void holdBack(int64_t most);
 
   mlir::scf::ForOp loop;
   mlir::Block *body;
@@ -63,6 +74,7 @@ private:
   bool exchanges;
   llvm::DenseMap<mlir::Operation *, unsigned> stage;
   llvm::DenseSet<mlir::Operation *> kept;
+  llvm::DenseSet<mlir::Operation *> held; ///< Some of those kept.
   /// The operations of lanes that use a result of an MMA of the iteration.
   llvm::DenseSet<mlir::Operation *> behindQueue;
 };

@@ -10,6 +10,7 @@
 // when the store has read it. With two stages, the role can issue the next
 // store before the last one has ended.
 
+#include "MatrixStages.h"
 #include "Schedule.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -80,11 +81,21 @@ static bool isStoreLoop(scf::ForOp loop) {
          stores;
 }
 
+/// Returns true if lanes that start MMAs commit what the loop stores.
+static bool storesOfMatrixLoop(scf::ForOp loop) {
+  return llvm::any_of(loop.getBody()->getOps<WaitOp>(), [](WaitOp wait) {
+    return llvm::any_of(wait.getChannel().getUsers(), [](Operation *user) {
+      auto commit = dyn_cast<CommitOp>(user);
+      return commit && isInMatrixLoop(commit);
+    });
+  });
+}
+
 void fa4::tile::overlapStores(KernelOp kernel) {
   for (auto role : kernel.getBody().getOps<RoleOp>())
     if (role.runsOnOneThread())
       for (auto loop :
            KernelOp::getWorkBlock(role.getBody()).getOps<scf::ForOp>())
-        if (isStoreLoop(loop))
+        if (isStoreLoop(loop) && !storesOfMatrixLoop(loop))
           delayReleases(loop);
 }

@@ -46,8 +46,9 @@ llvm::SmallVector<int64_t> getStoreParts(KernelOp kernel);
 
 /// Divides matrices that a compute role hands to stores in a loop: they go
 /// through their channel in `parts` parts of equal columns, one after another.
-/// There are fewer parts if the columns cannot be divided so.
-void divideStores(KernelOp kernel, int64_t parts);
+/// There are fewer parts if the columns cannot be divided so. Channels whose
+/// parts follow each other are merged, with the stages of all if `keepsStages`.
+void divideStores(KernelOp kernel, int64_t parts, bool keepsStages);
 
 /// Merges channels that lead from the same role to the same stores, one after
 /// another, into one of them. They share its stages: a store has to read one

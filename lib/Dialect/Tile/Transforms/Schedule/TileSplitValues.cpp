@@ -19,7 +19,8 @@ using namespace fa4::tile;
 
 void fa4::tile::splitValues(KernelOp kernel) {
   PlanAttr plan = kernel.getPlanOrFastest();
-  divideStores(kernel, plan.getStoreParts());
+  divideStores(kernel, plan.getStoreParts(),
+               /*keepsStages=*/!plan.getShareStores());
   if (plan.getShareStores())
     shareStores(kernel);
   if (plan.getDivideLoads())

@@ -1,0 +1,133 @@
+//===- GradientRowProgram.cpp - before and after the gradient's products
+//---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientRowProgram.h"
+#include "AttentionProgram.h"
+#include "QueryTerms.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::attn;
+
+static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+namespace {
+/// The kernels that work on each row of queries by itself.
+class RowProgram : AttentionProgram {
+public:
+  RowProgram(SdpaBackwardOp op, tile::KernelOp kernel,
+             const BackwardTiles &tiles)
+      : AttentionProgram(op, kernel), op(op), rows(tiles.rows),
+        firstRow(takeWorkTile(rows)) {}
+
+  void preprocess();
+  void postprocess();
+
+private:
+  Value isEmpty(Value rowLse);
+  Value isBeyondLse(Value shift);
+
+  SdpaBackwardOp op;
+  int64_t rows;
+  Value firstRow;
+};
+} // namespace
+
+/// An LSE that is at least this large has a rounding error that changes
+/// probabilities by a factor of two or more, in f32 up to infinity.
+static constexpr double kLargestLse = 0x1p24;
+
+/// Builds the condition that an LSE (in units of log2) is so large that
+/// probabilities cannot be computed from it. A score_mod that masks a whole
+/// row, by -1e10 for example, makes such an LSE. The row's gradient is then 0,
+/// as if the row saw no key; otherwise it would spoil the gradients of all
+/// keys.
+Value RowProgram::isBeyondLse(Value shift) {
+  VectorType rowType = f32Type({rows});
+  Value magnitude = math::AbsFOp::create(b, shift);
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, magnitude,
+                               splat(rowType, kLargestLse));
+}
+
+/// Builds the condition that a row sees no key, or lies behind the last one.
+Value RowProgram::isEmpty(Value rowLse) {
+  Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, rowLse,
+                                      splat(f32Type({rows}), -kInfinity));
+  Value end =
+      vector::BroadcastOp::create(b, VectorType::get({rows}, b.getIndexType()),
+                                  size(getArgument("out"), order.seq));
+  Value isBehind =
+      less(positions(rows, firstRow), end, arith::CmpIPredicate::sge);
+  return arith::OrIOp::create(b, empty, isBehind);
+}
+
+void RowProgram::preprocess() {
+  Value out = getArgument("out"), dout = getArgument("dout");
+  VectorType rowType = f32Type({rows});
+
+  Value rowLse = readRows(getArgument("lse"), rows, firstRow, head);
+  Value empty = isEmpty(rowLse);
+  Value shift = arith::MulFOp::create(b, rowLse, splat(rowType, -kLog2E));
+  if (!op.getScoreMod().empty())
+    empty = arith::OrIOp::create(b, empty, isBeyondLse(shift));
+  Value none = splat(rowType, -kInfinity);
+  shift = arith::SelectOp::create(b, empty, none, shift);
+  if (Value result = findArgument("shift"))
+    storeRows(shift, result, firstRow, head);
+
+  Value product =
+      arith::MulFOp::create(b, widen(loadTile(dout, rows, firstRow, head)),
+                            widen(loadTile(out, rows, firstRow, head)));
+  Value delta = addColumns(product, splat(rowType, 0.0));
+  if (op.getDlse())
+    delta = arith::SubFOp::create(
+        b, delta, readRows(getArgument("dlse"), rows, firstRow, head));
+  if (Value result = findArgument("delta"))
+    storeRows(delta, result, firstRow, head);
+  if (Value result = findArgument("terms")) {
+    // What MMAs add is multiplied by the factor of q.k in exponents.
+    Value factor = splat(rowType, 1 / chooseScoreScale(op).exponent);
+    Value ofScores = arith::MulFOp::create(b, shift, factor);
+    Value ofGradient = arith::SubFOp::create(b, splat(rowType, 0.0), delta);
+    storeTerms(b, packTerms(b, ofScores, ofGradient), result,
+               rowIndices(firstRow, head));
+  }
+
+  if (Value sums = findArgument("sums")) {
+    int64_t headDim = cast<MemRefType>(sums.getType()).getShape().back();
+    storeTile(splat(f32Type({rows, headDim}), 0.0), sums, firstRow, head);
+  }
+  if (Value turns = findArgument("turns")) {
+    auto counts = VectorType::get({rows}, b.getI32Type());
+    storeRows(arith::ConstantOp::create(b, b.getZeroAttr(counts)), turns,
+              firstRow, head);
+  }
+}
+
+void RowProgram::postprocess() {
+  Value sums = kernel.getArgument(0), dq = kernel.getArgument(1);
+  Value tile = loadTile(sums, rows, firstRow, head);
+  Value factor = splat(cast<VectorType>(tile.getType()), getScale(op));
+  Value scaled = arith::MulFOp::create(b, tile, factor);
+  storeTile(round(scaled, dq), dq, firstRow, head);
+}
+
+void fa4::buildPreprocessProgram(SdpaBackwardOp op, tile::KernelOp kernel,
+                                 const BackwardTiles &tiles) {
+  RowProgram(op, kernel, tiles).preprocess();
+}
+
+void fa4::buildPostprocessProgram(SdpaBackwardOp op, tile::KernelOp kernel,
+                                  const BackwardTiles &tiles) {
+  RowProgram(op, kernel, tiles).postprocess();
+}

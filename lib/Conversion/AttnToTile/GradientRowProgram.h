@@ -1,0 +1,37 @@
+//===- GradientRowProgram.h - before and after the main kernel -*- C++ -*-===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The gradient's kernels that work on each row of queries by itself
+// (SdpaBackwardProgram.h says what they compute).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_CONVERSION_ATTNTOTILE_GRADIENTROWPROGRAM_H
+#define FA4_LIB_CONVERSION_ATTNTOTILE_GRADIENTROWPROGRAM_H
+
+#include "fa4/Conversion/AttnToTile/AttnToTile.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
+
+namespace fa4 {
+
+/// The arguments of the preprocess kernel:
+///
+///   out, dout, lse  always
+///   dlse            if `op` has it
+///   shift, delta    where a kernel reads them
+///   terms           see SdpaBackwardProgram.h
+///   sums, turns     see there
+void buildPreprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
+                            const BackwardTiles &tiles);
+/// The arguments are sums and dq, always.
+void buildPostprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
+                             const BackwardTiles &tiles);
+
+} // namespace fa4
+
+#endif // FA4_LIB_CONVERSION_ATTNTOTILE_GRADIENTROWPROGRAM_H
