@@ -163,17 +163,11 @@ TileValue AttentionProgram::readCapture(unsigned number, Value queryHead,
   return {read, /*overRows=*/true};
 }
 
-Value AttentionProgram::findArgument(StringRef name) {
+Value AttentionProgram::getArgument(StringRef name) {
   for (BlockArgument argument : kernel.getArguments())
     if (kernel.getArgName(argument.getArgNumber()) == name)
       return argument;
   return Value();
-}
-
-Value AttentionProgram::getArgument(StringRef name) {
-  Value argument = findArgument(name);
-  assert(argument && "the kernel has no argument of this name");
-  return argument;
 }
 
 SmallVector<Value>

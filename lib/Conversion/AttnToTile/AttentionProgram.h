@@ -147,9 +147,8 @@ protected:
   TileValue readCapture(unsigned number, mlir::Value queryHead, int64_t rows);
   /// Returns the arguments that are captures; null for a captured vector.
   llvm::SmallVector<mlir::Value> getScalarCaptures();
+  /// Returns null if the kernel has no argument of this name.
   mlir::Value getArgument(llvm::StringRef name);
-  /// The same, or null if the kernel has no argument of this name.
-  mlir::Value findArgument(llvm::StringRef name);
   /// Sets the elements of a tile that are not `visible` to -inf in some steps
   /// of a loop: those below `below`, and those from `from` on. A bound that is
   /// null leaves out its steps. `visible` builds its condition in the branch

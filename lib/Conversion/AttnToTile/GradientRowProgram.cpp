@@ -82,7 +82,7 @@ void RowProgram::preprocess() {
     empty = arith::OrIOp::create(b, empty, isBeyondLse(shift));
   Value none = splat(rowType, -kInfinity);
   shift = arith::SelectOp::create(b, empty, none, shift);
-  if (Value result = findArgument("shift"))
+  if (Value result = getArgument("shift"))
     storeRows(shift, result, firstRow, head);
 
   Value product =
@@ -92,9 +92,9 @@ void RowProgram::preprocess() {
   if (op.getDlse())
     delta = arith::SubFOp::create(
         b, delta, readRows(getArgument("dlse"), rows, firstRow, head));
-  if (Value result = findArgument("delta"))
+  if (Value result = getArgument("delta"))
     storeRows(delta, result, firstRow, head);
-  if (Value result = findArgument("terms")) {
+  if (Value result = getArgument("terms")) {
     // What MMAs add is multiplied by the factor of q.k in exponents.
     Value factor = splat(rowType, 1 / chooseScoreScale(op).exponent);
     Value ofScores = arith::MulFOp::create(b, shift, factor);
@@ -103,11 +103,11 @@ void RowProgram::preprocess() {
                rowIndices(firstRow, head));
   }
 
-  if (Value sums = findArgument("sums")) {
+  if (Value sums = getArgument("sums")) {
     int64_t headDim = cast<MemRefType>(sums.getType()).getShape().back();
     storeTile(splat(f32Type({rows, headDim}), 0.0), sums, firstRow, head);
   }
-  if (Value turns = findArgument("turns")) {
+  if (Value turns = getArgument("turns")) {
     auto counts = VectorType::get({rows}, b.getI32Type());
     storeRows(arith::ConstantOp::create(b, b.getZeroAttr(counts)), turns,
               firstRow, head);

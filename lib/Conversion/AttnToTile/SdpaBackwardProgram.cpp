@@ -39,9 +39,9 @@ public:
     k = getArgument("k");
     v = getArgument("v");
     dout = getArgument("dout");
-    shift = findArgument("shift");
-    delta = findArgument("delta");
-    terms = findArgument("terms");
+    shift = getArgument("shift");
+    delta = getArgument("delta");
+    terms = getArgument("terms");
     if (!tiles.hasQueryKernel())
       sums = getArgument("sums");
     dk = getArgument("dk");
