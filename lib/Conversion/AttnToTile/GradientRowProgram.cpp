@@ -1,5 +1,4 @@
-//===- GradientRowProgram.cpp - before and after the gradient's products
-//---===//
+//===- GradientRowProgram.cpp - before and after the main kernel ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- QueryTerms.cpp - numbers that MMAs add to columns of scores ---===//
+//===- QueryTerms.cpp - numbers that MMAs add to scores ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

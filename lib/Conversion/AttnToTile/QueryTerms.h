@@ -1,5 +1,4 @@
-//===- QueryTerms.h - numbers that MMAs add to columns of scores -*- C++
-//-*-===//
+//===- QueryTerms.h - numbers that MMAs add to scores -*- C++ -*-===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
