@@ -67,8 +67,8 @@ def load(place):
 
 def prepare(kernel, tensors, layout="bshd"):
     """A prepared call on those of the tensors that the kernel has. Matrices are [batch, tokens, heads, columns], whatever the layout is."""
-    order = ["bshd".index(letter) for letter in layout]
     own = {name: tensors[name] for name, described in kernel.manifest["tensors"].items() if described.get("role") != "workspace"}
     if layout != "bshd":
+        order = ["bshd".index(letter) for letter in layout]
         own = {name: tensor.permute(order) if tensor.dim() == 4 else tensor for name, tensor in own.items()}
     return kernel.prepare(**own)

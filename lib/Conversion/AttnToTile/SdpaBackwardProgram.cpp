@@ -63,7 +63,13 @@ private:
   };
 
   void computePosition();
-  void computeQueryBlocks();
+  /// The blocks of queries that see all keys of the tile by the op's mask: from
+  /// `from` on, and in front of `below`. Null if there is no such bound.
+  struct FullBlocks {
+    Value from, below;
+  };
+  FullBlocks computeQueryBlocks();
+  void computeSteps(FullBlocks full);
   bool isReversed();
   KeyGradients buildLoop(Value tk, Value tv);
   KeyGradients buildStep(Value tk, Value tv, Value step,
@@ -141,7 +147,7 @@ void SdpaBackwardProgram::computePosition() {
 /// are masked. A pass may work on further blocks, in front of the first block
 /// with a query that sees a key or behind the last one. All their queries are
 /// masked, too.
-void SdpaBackwardProgram::computeQueryBlocks() {
+SdpaBackwardProgram::FullBlocks SdpaBackwardProgram::computeQueryBlocks() {
   // mask_mod hides the queries outside of the range that it implies, in each
   // block. Tiles that take turns need blocks which begin in their order.
   PositionRange seeing;
@@ -151,7 +157,7 @@ void SdpaBackwardProgram::computeQueryBlocks() {
   MaskAttr mask = op.getMaskAttr();
   endBlock = ceilDiv(numQueries, queries);
   lastBlock = sub(endBlock, one);
-  Value fullFrom, fullBelow;
+  FullBlocks full;
   Value onDiagonal =
       mask ? sub(firstKey, diagonal(numQueries, numKeys)) : Value();
   if (mask && mask.getRight()) {
@@ -164,7 +170,7 @@ void SdpaBackwardProgram::computeQueryBlocks() {
     firstBlock = b.createOrFold<tile::AtMostOp>(firstBlock);
   }
   if (firstSeeing)
-    fullFrom = ceilDiv(add(firstSeeing, keys - 1), queries);
+    full.from = ceilDiv(add(firstSeeing, keys - 1), queries);
   Value end = seeing.last ? add(seeing.last, 1) : Value();
   if (mask && mask.getLeft()) {
     lastSeeing = add(onDiagonal, *mask.getLeft());
@@ -176,32 +182,38 @@ void SdpaBackwardProgram::computeQueryBlocks() {
     endBlock = b.createOrFold<tile::AtLeastOp>(endBlock);
   }
   if (lastSeeing)
-    fullBelow = floorDiv(add(lastSeeing, 1), queries);
+    full.below = floorDiv(add(lastSeeing, 1), queries);
+  return full;
+}
+
+/// Finds the steps that are masked: those on blocks which are not full, or
+/// whose last queries or keys lie behind the end.
+void SdpaBackwardProgram::computeSteps(FullBlocks full) {
   std::optional<int64_t> knownQueries = getConstantIntValue(numQueries);
   masksQueries =
       mayBeInfinite && (!knownQueries || *knownQueries % queries != 0);
   if (masksQueries) {
     Value whole = floorDiv(numQueries, queries);
-    fullBelow = fullBelow ? min(fullBelow, whole) : whole;
+    full.below = full.below ? min(full.below, whole) : whole;
   }
   // Where there are fewer keys than rows, all blocks are masked.
   std::optional<int64_t> known = getConstantIntValue(numKeys);
   if (!known || *known % keys != 0) {
     Value isCut = less(add(firstKey, keys), numKeys, arith::CmpIPredicate::sgt);
-    fullFrom = arith::SelectOp::create(b, isCut, endBlock,
-                                       fullFrom ? fullFrom : firstBlock);
+    full.from = arith::SelectOp::create(b, isCut, endBlock,
+                                        full.from ? full.from : firstBlock);
   }
   auto stepsBetween = [&](Value from, Value to) {
     return mul(sub(to, from), group);
   };
-  if (fullFrom)
+  if (full.from)
     (isReversed() ? maskedFrom : maskedBelow) =
-        isReversed() ? stepsBetween(fullFrom, endBlock)
-                     : stepsBetween(firstBlock, fullFrom);
-  if (fullBelow)
+        isReversed() ? stepsBetween(full.from, endBlock)
+                     : stepsBetween(firstBlock, full.from);
+  if (full.below)
     (isReversed() ? maskedBelow : maskedFrom) =
-        isReversed() ? stepsBetween(fullBelow, endBlock)
-                     : stepsBetween(firstBlock, fullBelow);
+        isReversed() ? stepsBetween(full.below, endBlock)
+                     : stepsBetween(firstBlock, full.below);
   // A mask of steps that need none hides nothing.
   if (maskedBelow)
     maskedBelow = b.createOrFold<tile::AtLeastOp>(maskedBelow);
@@ -463,7 +475,7 @@ void SdpaBackwardProgram::store(const KeyGradients &state) {
 
 void SdpaBackwardProgram::build() {
   computePosition();
-  computeQueryBlocks();
+  computeSteps(computeQueryBlocks());
   Value tk = loadTile(k, keys, firstKey, kvHead);
   Value tv = loadTile(v, keys, firstKey, kvHead);
   store(buildLoop(tk, tv));
