@@ -12,6 +12,7 @@
 #include "GradientConversion.h"
 #include "KernelLaunch.h"
 #include "LimitScores.h"
+#include "PositionArithmetic.h"
 #include "SdpaProgram.h"
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
@@ -102,6 +103,8 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
       return signalPassFailure();
     SymbolTable symbols(module);
     for (AttentionOpInterface op : ops) {
+      simplifyMods(op);
+      decideComparisons(op.getMaskMod());
       simplifyMods(op);
       limitConstantScores(op.getScoreMod());
       expandMath(op.getMaskMod());

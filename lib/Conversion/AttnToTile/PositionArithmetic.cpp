@@ -46,6 +46,11 @@ void PositionArithmetic::computeRange(Operation &op) {
                      tile::IntegerRanges::infer(op.getResult(0), operands));
 }
 
+std::optional<APInt> PositionArithmetic::decide(Operation &op) {
+  computeRange(op);
+  return getRange(op.getResult(0)).getConstantValue();
+}
+
 bool PositionArithmetic::isNotNegative(Value value) {
   return getRange(value).smin().isNonNegative();
 }
@@ -132,6 +137,24 @@ Value PositionArithmetic::buildFloorRemainder(ImplicitLocOpBuilder &b,
                                   makeConstant(b, operand, *n));
   }
   return {};
+}
+
+void fa4::decideComparisons(Region &region) {
+  if (region.empty())
+    return;
+  PositionArithmetic arithmetic(region);
+  for (Operation &op : llvm::make_early_inc_range(region.front())) {
+    if (op.getNumResults() != 1)
+      continue;
+    std::optional<APInt> decided = arithmetic.decide(op);
+    if (!decided || !isa<arith::CmpIOp>(op))
+      continue;
+    OpBuilder b(&op);
+    auto constant = arith::ConstantOp::create(b, op.getLoc(),
+                                              b.getBoolAttr(decided->isOne()));
+    op.replaceAllUsesWith(constant);
+    op.erase();
+  }
 }
 
 Value PositionArithmetic::build(ImplicitLocOpBuilder &b, Operation &op,

@@ -13,6 +13,7 @@
 #include "mlir/IR/Region.h"
 #include "mlir/Interfaces/InferIntRangeInterface.h"
 #include "llvm/ADT/DenseMap.h"
+#include <optional>
 
 namespace fa4 {
 
@@ -42,6 +43,9 @@ public:
   mlir::Value build(mlir::ImplicitLocOpBuilder &b, mlir::Operation &op,
                     mlir::ValueRange operands);
 
+  /// Returns what `op` computes, if it is the same number for all positions.
+  std::optional<llvm::APInt> decide(mlir::Operation &op);
+
 private:
   mlir::ConstantIntRanges getRange(mlir::Value value);
   void computeRange(mlir::Operation &op);
@@ -54,6 +58,12 @@ private:
 
   llvm::DenseMap<mlir::Value, mlir::ConstantIntRanges> ranges;
 };
+
+/// Replaces comparisons that the ranges of positions decide. A mask that hides
+/// no score, or all, is found then when the region is simplified. The op must
+/// have been checked: the operands of such a comparison, which might be
+/// integers that a thread does not have, may have no users any more.
+void decideComparisons(mlir::Region &region);
 
 } // namespace fa4
 
