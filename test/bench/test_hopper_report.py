@@ -5,13 +5,14 @@
 
 import json
 import subprocess
+import xml.etree.ElementTree as ET
 
 import pytest
 
 from fa4 import tools
 from fa4_testing import results
 from fa4_bench.hopper import __main__ as hopper
-from fa4_bench.hopper import model, ours, rows, specs, tables
+from fa4_bench.hopper import model, ours, picture, rows, specs, tables
 from fa4_bench.hopper.rows import Form
 from fa4_bench.timing import peers
 
@@ -269,3 +270,24 @@ def test_the_command_runs():
     done = subprocess.run([hopper.ROOT / "bench" / "hopper", "--report"], capture_output=True, text=True, timeout=120)
     assert done.returncode in (0, 1) and "## Forward, burst" in done.stdout, done.stderr
     assert (done.returncode == 1) == bool(tables.missed_bars(json.loads(hopper.RECORDED.read_text())))
+
+
+# ---------------------------------------------------------------------------
+# The picture
+# ---------------------------------------------------------------------------
+
+
+def test_picture():
+    """The picture must have our figures, the higher the faster, and a line of each peer with as many points as lengths were measured."""
+    root = ET.fromstring(picture.draw(record(GOOD)))
+    name = "{http://www.w3.org/2000/svg}"
+    assert [text.text for text in root.iter(f"{name}text") if text.text in ("560", "720")] == ["560", "720"]
+    short, long = (float(circle.get("cy")) for circle in root.iter(f"{name}circle"))
+    assert long < short
+    by_colour = {line.get("stroke"): line.get("points").split() for line in root.iter(f"{name}polyline") if len(line.get("points").split()) == 2}
+    assert {colour for _, _, colour, _ in picture.LINES} <= set(by_colour)
+
+
+def test_recorded_picture():
+    """The picture beside the page must be that of the record."""
+    assert (results.FOLDER / hopper.PICTURE).read_text() == picture.draw(json.loads(hopper.RECORDED.read_text()))

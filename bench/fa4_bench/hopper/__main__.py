@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fa4 import tools
 from fa4_testing import results, revision
-from fa4_bench.hopper import rows, tables
+from fa4_bench.hopper import picture, rows, tables
 from fa4_bench.timing import peers
 from fa4_bench.timing.__main__ import write_table
 
@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "bench" / "hopper.json"
 MODELLED = ROOT / "bench" / "hopper-model.json"
 SCRATCH = ROOT / "build" / "hopper"
+PICTURE = "hopper.svg"
 
 
 def record(chosen, ptxas):
@@ -118,6 +119,7 @@ def report(recorded, options):
     modelled = json.loads(Path(options.modelled).read_text())["cycles"] if Path(options.modelled).exists() else {}
     if options.write:
         results.write("hopper", tables.page(recorded, modelled))
+        (results.FOLDER / PICTURE).write_text(picture.draw(recorded))
     else:
         print(tables.body(recorded, modelled))
     missed = tables.missed_bars(recorded)

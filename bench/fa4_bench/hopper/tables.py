@@ -244,4 +244,4 @@ def page(recorded, modelled):
     if not recorded["commit"].isalnum():
         raise ValueError(f"the measurement is of commit '{recorded['commit']}': measure a commit without changes")
     head = results.head("Attention on a Hopper card, beside others", headline(recorded), "./bench/hopper --report --write", recorded["commit"], recorded["date"])
-    return head + body(recorded, modelled)
+    return head + "![TFLOP/s by the length of sequences](hopper.svg)\n\n" + body(recorded, modelled)
