@@ -85,6 +85,18 @@ def test_quick_channels_of_pairs(family, kernel, command):
     assert counts["mutants"] >= 10 and counts["rules"] > 0 and counts["verifier and explorer"] > 0 and counts["open"] == 0, said
 
 
+@needs_tools
+def test_channels_on_hopper(tmp_path):
+    """Verifier and explorer agree on each mutant of forward attention and of gradients on sm_90a, and there is a reason for
+    each that both accept."""
+    for name, file in channel_mutants.allocated(tmp_path, channel_mutants.HOPPER).items():
+        mutants = channel_mutants.mutants_of(name, file)
+        accepted = [mutant for mutant in mutants if mutant.accepted]
+        assert len(mutants) > 400 and 20 < len(accepted) < len(mutants) / 4, (name, len(mutants), len(accepted))
+        assert not [mutant for mutant in mutants if mutant.disagreement or mutant.rule == mutant.verifier == ""], name
+        assert not [mutant for mutant in accepted if not channel_mutants.reason(mutant)], name
+
+
 def test_what_a_rule_explains_is_simulated_in_part():
     """With --explained=4, three of four explained faults are believed without a run, but deletions never are. Without
     the option, none is."""

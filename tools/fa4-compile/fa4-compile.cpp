@@ -53,9 +53,8 @@ struct Options {
       cl::value_desc("folder"), cl::init("."), cl::cat(category)};
   cl::opt<std::string> chip{
       "chip",
-      cl::desc("Chip to compile for (default: that of the "
-               "kernel, if the input has one, else "
-               "sm_100a)"),
+      cl::desc("Chip to compile for: sm_90a, sm_100a or sm_103a (default: that "
+               "of the kernel, if the input has one, else sm_100a)"),
       cl::value_desc("sm_100a"), cl::init("sm_100a"), cl::cat(category)};
   cl::list<std::string> emit{
       "emit",

@@ -117,7 +117,7 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
-           "The target: sm_100a, sm_103a">,
+           "The target: sm_90a, sm_100a, sm_103a">,
     Option<"keys", "keys", "int64_t", /*default=*/"0",
            "Keys of a block, a multiple of 32; 0 = the largest power of two for which two "
            "tiles of queries fit tensor memory and registers">

@@ -20,7 +20,7 @@ namespace fa4 {
 /// The options of the pipeline `attn-to-host`.
 struct AttnToHostOptions : public mlir::PassPipelineOptions<AttnToHostOptions> {
   PassOptions::Option<std::string> chip{
-      *this, "chip", llvm::cl::desc("Target: sm_100a, sm_103a"),
+      *this, "chip", llvm::cl::desc("Target: sm_90a, sm_100a, sm_103a"),
       llvm::cl::init("sm_100a")};
   PassOptions::Option<std::string> format{
       *this, "format", llvm::cl::desc("What is embedded: ptx or cubin"),

@@ -129,7 +129,7 @@ std::string listKernelLevels();
 /// The options of the pipeline `attn-to-nvvm`.
 struct AttnToNVVMOptions : public mlir::PassPipelineOptions<AttnToNVVMOptions> {
   PassOptions::Option<std::string> chip{
-      *this, "chip", llvm::cl::desc("Target: sm_100a, sm_103a"),
+      *this, "chip", llvm::cl::desc("Target: sm_90a, sm_100a, sm_103a"),
       llvm::cl::init(KernelOptions().chip)};
   PassOptions::Option<std::string> from{
       *this, "from", llvm::cl::desc("Level that the input is at"),

@@ -10,12 +10,13 @@ accepted must show no finding and right numbers."""
 import json
 import re
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fa4_testing import gpu
 from fa4_testing.cpu import CompileError
 from fa4_testing.programs.gradient import Gradient
+from fa4_testing.programs.program import Program
 from fa4.reference import Mask
 
 PASSES = {
@@ -33,6 +34,14 @@ GRADIENTS = {
     )
     for head_dim in (64, 128)
     for deterministic in (False, True)
+}
+# On Hopper, where roles that have the exponentials issue MMAs and take turns by named barriers, and where several roles add
+# one sum together.
+HOPPER = {f"{name}-sm_90a": replace(gradient, chip="sm_90a") for name, gradient in GRADIENTS.items()}
+HOPPER |= {
+    f"hd{head_dim}-{'causal' if mask else 'full'}-sm_90a": Program(head_dim=head_dim, mask=mask, chip="sm_90a")
+    for head_dim in (64, 128)
+    for mask in (None, Mask.causal("bottom_right"))
 }
 
 
@@ -85,10 +94,16 @@ def programs(folder: Path) -> dict[str, Path]:
             pipeline = f"--pass-pipeline=builtin.module(tile.kernel({','.join(passes)}))"
             gpu.run_tool("fa4-opt", INPUTS / f"{program}-program.mlir", pipeline, "-o", file)
             files[f"{name}-{level}"] = file
-    for name, gradient in GRADIENTS.items():
+    return files | allocated(folder, GRADIENTS | HOPPER)
+
+
+def allocated(folder: Path, forms: dict) -> dict[str, Path]:
+    """Maps a name to the file of its form's kernels, whose channels have places."""
+    files = {}
+    for name, form in forms.items():
         source, file = folder / f"{name}.mlir", folder / f"{name}-allocate.mlir"
-        source.write_text(gradient.mlir())
-        gpu.run_tool("fa4-opt", source, "--attn-to-nvvm=to=allocate", "-o", file)
+        source.write_text(form.mlir())
+        gpu.run_tool("fa4-opt", source, f"--attn-to-nvvm=to=allocate chip={form.chip}", "-o", file)
         files[f"{name}-allocate"] = file
     return files
 
@@ -253,6 +268,8 @@ def _attribute(mutant):
     if mutant.operator == "warps":
         return ("warps of another warpgroup, for whose registers there is room: lowering has all warps of a warpgroup take its "
                 "budget, and those of no role leave")  # fmt: skip
+    if mutant.operator == "barrier" and match["of"].startswith("turn_"):
+        return "another named barrier, which nothing else of the kernel takes"
     if mutant.operator == "registers":
         return "a register budget that the register file has; a role that needs more of them spills, for which fa4-compile refuses it"
     return None
