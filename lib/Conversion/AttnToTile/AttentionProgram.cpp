@@ -8,6 +8,7 @@
 
 #include "AttentionProgram.h"
 #include "ModVectorizer.h"
+#include "TileBuilders.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -69,8 +70,7 @@ Value AttentionProgram::diagonal(Value numQueries, Value numKeys) {
 }
 
 Value AttentionProgram::splat(VectorType type, double value) {
-  return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(type, APFloat(float(value))));
+  return fa4::splat(b, type, value);
 }
 
 Value AttentionProgram::overColumns(Value rowValues, int64_t columns) {

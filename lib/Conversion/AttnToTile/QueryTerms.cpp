@@ -8,18 +8,13 @@
 
 #include "QueryTerms.h"
 #include "ModVectorizer.h"
+#include "TileBuilders.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace fa4;
-
-static Value splat(ImplicitLocOpBuilder &b, VectorType type, double value) {
-  return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(type,
-                                b.getFloatAttr(type.getElementType(), value)));
-}
 
 /// Returns the parts of numbers, the largest one first, each as it is in bf16.
 static SmallVector<Value> divide(ImplicitLocOpBuilder &b, Value number) {
@@ -94,9 +89,8 @@ Value fa4::addTerm(ImplicitLocOpBuilder &b, QueryTerm term, Value terms,
   int64_t queries = cast<VectorType>(terms.getType()).getDimSize(0);
   Value ones =
       splat(b, VectorType::get({rows, kTermColumns}, b.getBF16Type()), 1.0);
-  Value taken = vector::ExtractStridedSliceOp::create(
-      b, terms, ArrayRef<int64_t>{0, int64_t(term) * kTermColumns},
-      ArrayRef<int64_t>{queries, kTermColumns}, ArrayRef<int64_t>{1, 1});
+  Value taken =
+      slice(b, terms, 0, int64_t(term) * kTermColumns, queries, kTermColumns);
   return tile::MmaOp::create(
       b, VectorType::get({rows, queries}, b.getF32Type()), ones, taken,
       /*acc=*/Value(), /*accumulate=*/Value(), /*transpose_a=*/false,

@@ -10,12 +10,11 @@
 #include "AttentionProgram.h"
 #include "QueryTerms.h"
 #include "ScoreDerivative.h"
+#include "TileBuilders.h"
 #include "VisibleRange.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-
-#include <limits>
 
 using namespace mlir;
 using namespace fa4;
@@ -379,9 +378,7 @@ SmallVector<Value> SdpaBackwardProgram::divideQueries(Value ds) {
     return {ds};
   SmallVector<Value> parts;
   for (int64_t first = 0; first < queries; first += sumQueries)
-    parts.push_back(vector::ExtractStridedSliceOp::create(
-        b, ds, ArrayRef<int64_t>{0, first}, ArrayRef<int64_t>{keys, sumQueries},
-        ArrayRef<int64_t>{1, 1}));
+    parts.push_back(slice(b, ds, 0, first, keys, sumQueries));
   return parts;
 }
 
@@ -393,9 +390,7 @@ void SdpaBackwardProgram::addQueryGradient(ArrayRef<Value> ds, Value tk,
     int64_t count = std::min(sumColumns, headDim - column);
     Value columns = tk;
     if (count != headDim)
-      columns = vector::ExtractStridedSliceOp::create(
-          b, tk, ArrayRef<int64_t>{0, column}, ArrayRef<int64_t>{keys, count},
-          ArrayRef<int64_t>{1, 1});
+      columns = slice(b, tk, 0, column, keys, count);
     for (auto [number, rows] : llvm::enumerate(ds)) {
       Value part =
           product(f32Type({sumQueries, count}), rows, true, columns, false);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MatrixStages.h"
 #include "Schedule.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -518,8 +519,7 @@ private:
   /// thread runs, or of lanes.
   template <typename Fn> void forEachLoop(bool ofLanes, Fn visit) {
     for (auto role : kernel.getBody().getOps<RoleOp>())
-      if (ofLanes ? !role.runsOnOneThread() && role.startsMmas()
-                  : role.runsOnOneThread())
+      if (ofLanes ? isMatrixRole(role) : role.runsOnOneThread())
         for (auto loop :
              KernelOp::getWorkBlock(role.getBody()).getOps<scf::ForOp>())
           visit(loop);

@@ -21,9 +21,13 @@ SetVector<Value> fa4::tile::getUsed(Operation *op) {
   return values;
 }
 
+bool fa4::tile::isMatrixRole(RoleOp role) {
+  return role.startsMmas() && !role.runsOnOneThread();
+}
+
 bool fa4::tile::isInMatrixRole(Operation *op) {
   auto role = op->getParentOfType<RoleOp>();
-  return role && role.startsMmas() && !role.runsOnOneThread();
+  return role && isMatrixRole(role);
 }
 
 /// Returns true if lanes that start MMAs hand over what the wait gives.
@@ -41,13 +45,16 @@ bool fa4::tile::isForMatrixRole(CommitOp commit) {
   });
 }
 
+bool fa4::tile::exchangesOperands(scf::ForOp loop) {
+  return llvm::any_of(loop.getBody()->getOps<CommitOp>(), isForMatrixRole);
+}
+
 bool fa4::tile::isInMatrixLoop(CommitOp commit) {
   return isInMatrixRole(commit) && isa<scf::ForOp>(commit->getParentOp());
 }
 
 MatrixStages::MatrixStages(scf::ForOp loop)
-    : loop(loop), body(loop.getBody()),
-      exchanges(llvm::any_of(body->getOps<CommitOp>(), isForMatrixRole)) {
+    : loop(loop), body(loop.getBody()), exchanges(exchangesOperands(loop)) {
   find();
   fitRegisters();
 }

@@ -20,11 +20,17 @@ namespace fa4::tile {
 /// Returns the values that an operation uses, also in its regions.
 llvm::SetVector<mlir::Value> getUsed(mlir::Operation *op);
 
-/// Returns true if `op` is in a role whose lanes start MMAs.
+/// Returns true if lanes of the role start MMAs.
+bool isMatrixRole(RoleOp role);
+/// Returns true if `op` is in such a role.
 bool isInMatrixRole(mlir::Operation *op);
 
 /// Returns true if MMAs of lanes read what is committed.
 bool isForMatrixRole(CommitOp commit);
+
+/// Returns true if lanes compute in the loop what MMAs of lanes read, also of
+/// other roles.
+bool exchangesOperands(mlir::scf::ForOp loop);
 
 /// Returns true if lanes that start MMAs commit a value in a loop. A pass of
 /// theirs has so many MMAs that a store has read the stage long before the next

@@ -67,25 +67,22 @@ static bool pays(scf::ForOp loop, const TargetDescription &target) {
   return countLaneCycles(loop, target) >= kTurnShare * mmas;
 }
 
-/// Returns true if lanes compute in the loop what MMAs of other roles read. The
-/// roles are in step then, and those MMAs may start late in a pass: a turn
-/// would last nearly as long as the pass. (Measured on an H100, gradient with
-/// head dim 64: 451 TFLOP/s with turns, 545 without.)
-static bool exchanges(scf::ForOp loop) {
-  return llvm::any_of(loop.getBody()->getOps<CommitOp>(), isForMatrixRole);
-}
-
 /// Returns the roles that can take turns: all that start MMAs by lanes, if
 /// their loops make as many passes. Empty if they cannot, or if it does not
 /// pay.
+///
+/// It does not where MMAs of one role read what lanes of another compute: the
+/// roles are in step then, and those MMAs may start late in a pass, so that a
+/// turn would last nearly as long as the pass. (Measured on an H100, gradient
+/// with head dim 64: 451 TFLOP/s with turns, 545 without.)
 static SmallVector<Player> findPlayers(KernelOp kernel) {
   SmallVector<Player> players;
   IndexForms forms;
   for (auto role : kernel.getBody().getOps<RoleOp>()) {
-    if (!role.startsMmas() || role.runsOnOneThread())
+    if (!isMatrixRole(role))
       continue;
     scf::ForOp loop = findLoop(role);
-    if (!loop || exchanges(loop) || !pays(loop, kernel.getTarget()) ||
+    if (!loop || exchangesOperands(loop) || !pays(loop, kernel.getTarget()) ||
         (!players.empty() &&
          forms.getTripCount(loop) != forms.getTripCount(players.front().loop)))
       return {};
