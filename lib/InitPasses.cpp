@@ -8,6 +8,7 @@
 
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Dialect/Attn/Transforms/Passes.h"
+#include "fa4/Dialect/LLVMIR/Transforms/Passes.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/InitAllPasses.h"
 #include "fa4/Pipelines/AttnToHost.h"
@@ -24,6 +25,7 @@ using namespace mlir;
 void fa4::registerPasses() {
   attn::registerAttnPasses();
   registerConversionPasses();
+  registerLLVMIRPasses();
   tile::registerTilePasses();
   registerAttnToHostPipeline();
   registerAttnToLLVMPipeline();

@@ -116,13 +116,10 @@ void NVVMToBinaryPass::replace(LLVM::LLVMFuncOp kernel, KernelFiles files,
                                const CompileOptions &options) {
   OpBuilder b(kernel);
   auto manifest = kernel->getAttrOfType<DictionaryAttr>(tile::kManifestAttr);
-  auto resources =
-      manifest ? manifest.getAs<DictionaryAttr>("resources") : DictionaryAttr();
-  auto own = resources ? resources.getAs<StringAttr>("chip") : StringAttr();
+  StringRef own = tile::getKernelChip(kernel);
   auto target = NVVM::NVVMTargetAttr::get(
       &getContext(), options.back.optLevel, "nvptx64-nvidia-cuda",
-      own ? own.getValue() : StringRef(options.back.chip),
-      options.back.features);
+      own.empty() ? StringRef(options.back.chip) : own, options.back.features);
   DictionaryAttr properties;
   if (!files.manifest.empty()) {
     NamedAttrList list;

@@ -8,6 +8,7 @@
 
 #include "fa4/Pipelines/AttnToNVVM.h"
 #include "fa4/Conversion/Passes.h"
+#include "fa4/Dialect/LLVMIR/Transforms/Passes.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
 #include "fa4/Pipelines/TileSchedule.h"
@@ -97,6 +98,7 @@ static void addNVVM(OpPassManager &pm, const KernelOptions &options) {
   TileToNVVMOptions lower;
   lower.verify = options.verify;
   pm.addPass(createTileToNVVM(lower));
+  pm.addNestedPass<LLVM::LLVMFuncOp>(createLLVMMergeBranches());
   pm.addPass(createConvertNVVMToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }

@@ -179,6 +179,10 @@ struct TargetDescription {
   unsigned clockMHz;
   uint64_t l2Bytes;
 
+  /// How much code of loops an SM can run without fetching it anew in each
+  /// pass; 0 if nobody has measured it.
+  unsigned instructionCacheBytes;
+
   /// Shared memory that one CTA can have.
   unsigned smemBytes;
   unsigned smemBytesPerClock;

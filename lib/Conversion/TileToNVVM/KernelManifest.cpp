@@ -41,6 +41,14 @@ static std::optional<json::Value> toJSON(Attribute attr) {
       .Default(std::nullopt);
 }
 
+StringRef fa4::tile::getKernelChip(LLVM::LLVMFuncOp kernel) {
+  auto manifest = kernel->getAttrOfType<DictionaryAttr>(kManifestAttr);
+  auto resources =
+      manifest ? manifest.getAs<DictionaryAttr>("resources") : DictionaryAttr();
+  auto chip = resources ? resources.getAs<StringAttr>("chip") : StringAttr();
+  return chip ? chip.getValue() : StringRef();
+}
+
 FailureOr<json::Object> fa4::tile::buildManifest(LLVM::LLVMFuncOp kernel) {
   auto attr = kernel->getAttrOfType<DictionaryAttr>(kManifestAttr);
   if (!attr)

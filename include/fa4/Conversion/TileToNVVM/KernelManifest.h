@@ -50,6 +50,9 @@ inline constexpr llvm::StringLiteral kRequiresAttr = "tile.requires";
 inline constexpr llvm::StringLiteral kProgrammaticLaunchAttr =
     "tile.programmatic_launch";
 
+/// Returns the chip for which `kernel` was made, empty if it does not say.
+llvm::StringRef getKernelChip(mlir::LLVM::LLVMFuncOp kernel);
+
 /// Returns the manifest of `kernel`, to be written next to its PTX. The caller
 /// adds the PTX file's name as `ptx`; `resources` goes into `comment`. Emits an
 /// error on the function if the attribute is missing or malformed.
