@@ -240,6 +240,11 @@ struct TargetDescription {
   /// and it is unknown how many of the sums fit into the cache: tiles of all
   /// heads are worked on side by side then.
   bool ordersSumsByLength;
+  /// Up to how many work tiles along an axis CTAs go on to further ones, where
+  /// work tiles take longer and longer along it; 0 where nobody has measured
+  /// whether they should. With a number, they also go on where work tiles read
+  /// ranges that move with them (windows).
+  unsigned fewBlocks;
 
   unsigned maxWarps() const { return maxThreads / warpSize; }
   unsigned warpsPerWarpgroup() const { return warpgroupSize / warpSize; }

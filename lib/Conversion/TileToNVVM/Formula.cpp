@@ -82,6 +82,11 @@ Formula min(const Formula &a, const Formula &b) {
                  Formula::Kind::Primary);
 }
 
+Formula max(const Formula &a, const Formula &b) {
+  return Formula(llvm::formatv("max({0}, {1})", a.text, b.text),
+                 Formula::Kind::Primary);
+}
+
 } // namespace fa4::tile
 
 std::string Formula::isFrom(int64_t least, int64_t most) const {
@@ -148,11 +153,23 @@ Formula fa4::tile::countWorkTiles(KernelOp kernel) {
   return Formula(kernel.getClusterSize()) * countNumbered(kernel);
 }
 
+/// The number of CTAs, or clusters, of the schedule `static`: one an SM, but no
+/// more than there is work. With more blocks than the order's `few_blocks`, the
+/// quotient is 1 or more, and there are as many as there is work.
+static Formula countStatic(KernelOp kernel) {
+  Formula count = Formula::name(kSmCount) / kernel.getClusterSize();
+  Formula work = countNumbered(kernel);
+  OrderAttr order = kernel.getOrderAttr();
+  if (!order || order.getFewBlocks() == 0)
+    return min(count, work);
+  Formula blocks = countTiles(kernel.getNumberedExtent(order.getAxis()));
+  return min(max(count, blocks / (order.getFewBlocks() + 1) * work), work);
+}
+
 SmallVector<Formula> fa4::tile::getGrid(KernelOp kernel) {
   Formula clusterSize = kernel.getClusterSize();
   if (kernel.getScheduleOrGrid() == Schedule::Static)
-    return {clusterSize *
-            min(Formula::name(kSmCount) / clusterSize, countNumbered(kernel))};
+    return {clusterSize * countStatic(kernel)};
   if (kernel.getScheduleOrGrid() != Schedule::Grid)
     return {countWorkTiles(kernel)};
   SmallVector<Formula> grid = llvm::map_to_vector(

@@ -41,6 +41,7 @@ public:
   friend Formula operator/(const Formula &a, const Formula &b);
   friend Formula ceilDiv(const Formula &a, int64_t b);
   friend Formula min(const Formula &a, const Formula &b);
+  friend Formula max(const Formula &a, const Formula &b);
 
   /// Conditions of a manifest.
   std::string isFrom(int64_t least, int64_t most) const;

@@ -108,6 +108,15 @@ tile.kernel @bytes(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
 
 // -----
 
+// expected-error @+1 {{'tile.kernel' op has an order in which -2 blocks are few}}
+tile.kernel @few_of_bytes(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<lpt>,
+                order = #tile.order<axis = 0, few_blocks = -2>} {
+  %i = tile.work_tile : index
+}
+
+// -----
+
 tile.kernel @unasked(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], schedule = #tile.schedule<clc>} {
   tile.role @r kind(vector) {

@@ -793,7 +793,8 @@ void TurnMutator::mutateOrder() {
   if (order) {
     auto with = [&](int64_t axis, bool isDescending) {
       return OrderAttr::get(context, axis, isDescending, order.getCacheBytes(),
-                            order.getGroupBytes(), order.getSize());
+                            order.getGroupBytes(), order.getSize(),
+                            order.getFewBlocks());
     };
     set("from the other end", "order",
         with(order.getAxis(), !order.getDescending()));

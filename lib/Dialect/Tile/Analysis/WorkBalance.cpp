@@ -21,11 +21,17 @@ static Trend negate(Trend trend) {
                                    : trend;
 }
 
-/// Returns the trend of a sum, a minimum or a maximum of two numbers.
+/// Returns the trend of a minimum or a maximum of two numbers.
 static Trend combine(Trend a, Trend b) {
   if (a == Trend::Constant || a == b)
     return b;
   return b == Trend::Constant ? a : Trend::Unknown;
+}
+
+/// Returns the trend of a sum.
+static Trend add(Trend a, Trend b) {
+  bool isDifference = a == negate(b) && a != b;
+  return isDifference ? Trend::Sliding : combine(a, b);
 }
 
 namespace {
@@ -83,7 +89,7 @@ Trend Trends::ofForm(const IndexForm &form) {
   Trend trend = Trend::Constant;
   for (const auto &[monomial, coefficient] : form) {
     Trend product = ofProduct(monomial);
-    trend = combine(trend, coefficient < 0 ? negate(product) : product);
+    trend = add(trend, coefficient < 0 ? negate(product) : product);
   }
   return trend;
 }
@@ -137,8 +143,8 @@ static Trend getTrendOfPasses(KernelOp kernel, Trends &trends) {
   Trend trend = Trend::Constant;
   kernel.walk([&](scf::ForOp loop) {
     if (isa<KernelOp>(loop->getParentOp()))
-      trend = combine(trend, combine(trends.get(loop.getUpperBound()),
-                                     negate(trends.get(loop.getLowerBound()))));
+      trend = combine(trend, add(trends.get(loop.getUpperBound()),
+                                 negate(trends.get(loop.getLowerBound()))));
   });
   return trend;
 }

@@ -247,6 +247,9 @@ static LogicalResult verifyOrder(KernelOp op,
            << order.getCacheBytes() << " bytes of cache for groups of "
            << order.getGroupBytes()
            << " bytes: the first is at least 0, the second at least 1";
+  if (order.getFewBlocks() < 0)
+    return op.emitOpError("has an order in which ")
+           << order.getFewBlocks() << " blocks are few";
   if (order.getSize() && !dimNames.contains(order.getSize().getValue()))
     return op.emitOpError("has an order with the size '")
            << order.getSize().getValue()

@@ -20,9 +20,11 @@ llvm::SmallVector<Schedule> getSchedulesToTry(KernelOp kernel);
 
 /// Gives the kernel the schedule, the order in which its work tiles are worked
 /// on, and the `tile.work` around work on several tiles. A kernel that has a
-/// schedule or roles stays as it is. Emits an error if the kernel cannot have
-/// this schedule.
-llvm::LogicalResult assignWork(KernelOp kernel, Schedule schedule);
+/// schedule or roles stays as it is. With `static`, CTAs go on to further work
+/// tiles where no more than `fewBlocks` of unequal length are along the order's
+/// axis (0: always). Emits an error if the kernel cannot have this schedule.
+llvm::LogicalResult assignWork(KernelOp kernel, Schedule schedule,
+                               int64_t fewBlocks = 0);
 
 } // namespace fa4::tile
 

@@ -31,8 +31,10 @@
 namespace fa4::tile {
 
 /// How a number changes when one coordinate of the work tile grows and the
-/// others stay the same.
-enum class Trend { Constant, Rising, Falling, Unknown };
+/// others stay the same. Sliding is the difference of two numbers that both
+/// rise: a range that moves along (windows, documents) has about as many
+/// elements everywhere.
+enum class Trend { Constant, Rising, Falling, Sliding, Unknown };
 
 struct WorkBalance {
   /// The axis along which work tiles read the same tensors in their loops.

@@ -108,7 +108,7 @@ def Tile_ScheduleAttr : EnumAttr<Tile_Dialect, Tile_Schedule, "schedule"> {
     |---|---|---|
     | `grid` | one a work tile, in the three dimensions of the launch | its own coordinates |
     | `lpt` | one a work tile, in one dimension | the one that has the CTA's number in the kernel's `order`; hardware starts CTAs in the order of their numbers |
-    | `static` | as many as the chip has SMs, but no more than work tiles | those whose number is the CTA's own plus a multiple of the number of CTAs |
+    | `static` | as many as the chip has SMs, but no more than work tiles; one a work tile where the `order` says so | those whose number is the CTA's own plus a multiple of the number of CTAs |
     | `clc` | one a work tile, in one dimension | its own, then the ones of CTAs that have not started, which it asks the hardware for (PTX ISA, clusterlaunchcontrol) |
 
     In kernels with `static` and `clc` the work stands in a `tile.work`. In a kernel with a `cluster`, `lpt`, `static` and `clc`
@@ -153,6 +153,10 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
     width is 1: all blocks of a group, then the next group. (FlashAttention-4's
     longest-processing-time-first scheduler counts from the start, with a power of two as width.)
 
+    With the schedule `static`, a launch with more than `few_blocks` blocks (0 = any number of them) has a CTA for each
+    work tile: CTAs that go on to further tiles save time where tiles are short, and are left with unequal work where
+    there are long ones.
+
     Worked example: 3 blocks, 5 heads of which 2 fit, descending. Numbers 0 to 2 are
     (block 2, head 0), (1, 0), (0, 0); 3 to 8 are (2, 1), (2, 2), (1, 1), (1, 2), (0, 1), (0, 2);
     9 to 14 are heads 3 and 4 alike.
@@ -174,7 +178,8 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
                         DefaultValuedParameter<"bool", "false">:$descending,
                         DefaultValuedParameter<"int64_t", "0">:$cache_bytes,
                         DefaultValuedParameter<"int64_t", "1">:$group_bytes,
-                        OptionalParameter<"::mlir::StringAttr">:$size);
+                        OptionalParameter<"::mlir::StringAttr">:$size,
+                        DefaultValuedParameter<"int64_t", "0">:$few_blocks);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
