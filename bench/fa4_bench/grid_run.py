@@ -12,6 +12,7 @@ elsewhere are joined by copying their results-*.jsonl to that folder."""
 import argparse
 import concurrent.futures
 import json
+import multiprocessing
 import os
 import re
 import sys
@@ -38,7 +39,7 @@ class Kernels:
 
     def __init__(self, cases, folder, options):
         self.folder, self.options = folder, options
-        self.simulator = digest(gpu.find_tool("fa4-sim"))
+        self.simulator = "card" if options.card else digest(gpu.find_tool("fa4-sim"))
         self.made, self.refused, self.digests = {}, {}, {}
         ops = grid_of(options).operations(cases)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -50,15 +51,43 @@ class Kernels:
                 files = result.ptx if options.gradient else [result.ptx]
                 self.digests[op] = digest(*files, result.manifest)
 
+    def folder_of(self, op):
+        name = f"{zlib.crc32(repr(op).encode()):08x}" if self.options.gradient else op.name
+        return self.folder / self.options.chip / name
+
     def compile(self, op):
+        folder, own = self.folder_of(op), self.options.options
+        if self.options.card:
+            return self.find(folder)
         try:
+            if self.options.compile_only:
+                return self.compile_for_card(op, folder)
             if self.options.gradient:
-                folder = self.folder / self.options.chip / f"{zlib.crc32(repr(op).encode()):08x}"
-                return replace(op, chip=self.options.chip, options=(*op.options, *self.options.options)).compile(folder)
-            folder = self.folder / self.options.chip / op.name
-            return gpu.compile(op.mlir(), folder, self.options.chip, options=[*op.options, *self.options.options])
+                return replace(op, chip=self.options.chip, options=(*op.options, *own)).compile(folder)
+            return gpu.compile(op.mlir(), folder, self.options.chip, options=[*op.options, *own])
         except CompileError as error:
             return str(error)
+
+    def compile_for_card(self, op, folder):
+        """Compiles to cubins, beside the files that `find` reads; leaves no PTX there, which is larger. Gradients may spill, as
+        where they are simulated."""
+        compile = gpu.compile_launches if self.options.gradient else gpu.compile
+        made = compile(op.mlir(), folder, self.options.chip, emit="ptx,cubin",
+                       options=["--allow-spills"] * self.options.gradient + [*op.options, *self.options.options])  # fmt: skip
+        for path in folder.glob("*.ptx"):
+            path.write_text("")
+        (folder / "manifest").write_text(made.manifest.name)
+        return made
+
+    def find(self, folder):
+        """The kernel that --compile-only has left in a folder."""
+        name = folder / "manifest"
+        if not name.is_file():
+            return f"{folder} has no kernel: it is made by --compile-only, on a machine with fa4-compile"
+        manifest = folder / name.read_text()
+        if self.options.gradient:
+            return gpu.Launches(manifest, tuple(sorted(folder.glob("*.cubin"))))
+        return gpu.Kernel(manifest, manifest.with_suffix(".cubin"), manifest.with_suffix(".cubin"))
 
     def key(self, case):
         """Returns everything besides the case on which a result depends."""
@@ -197,11 +226,17 @@ def parse_arguments(argv):
     add("--data-seed", type=int, default=0, help="of the inputs")
     add("--jobs", type=int, default=os.cpu_count())
     add("--timeout", type=float, default=900, help="seconds a case")
+    add("--compile-only", action="store_true", help="only compile to build/grid, for a machine with a card")
+    add("--card", action="store_true", help="run on the first GPU what --compile-only has made, in place of simulating it; with --chip=sm_90a")
     add("--dry-run", action="store_true", help="only say how many cases, and how long they take")
     add("--verbose", action="store_true", help="a line for each case")
     add("--options", nargs=argparse.REMAINDER, default=[], help="for fa4-compile")
     options = parser.parse_args(argv)
     options.seeds = options.seeds or SCHEDULES["quick" if options.quick else "full"]
+    if options.card:
+        options.seeds = 1
+    if options.card and (options.chip != "sm_90a" or options.write):
+        parser.error("--card is for --chip=sm_90a, whose cards are at hand, and writes no page")
     if options.write and (options.gradient or options.pairs or options.wide):
         parser.error("--write is for the grid of forward attention with head dims up to 128")
     if options.gradient and options.pairs and options.wide:
@@ -222,6 +257,16 @@ def estimate(cases, options):
     return f"{len(cases)} cases, about {hours(total / options.jobs)} with {options.jobs} processes"
 
 
+def make_pool(options):
+    """Processes that run cases: with fa4-sim, or all on one card, where they start with nothing of this one's CUDA."""
+    if not options.card:
+        return concurrent.futures.ProcessPoolExecutor(options.jobs)
+    from fa4_bench.hopper import card
+
+    context = multiprocessing.get_context("spawn")
+    return concurrent.futures.ProcessPoolExecutor(options.jobs, mp_context=context, initializer=card.take_over)
+
+
 def run_all(cases, kernels, folder, options):
     """Runs the cases that are left, and prints a line for each failure."""
     done = read_results(folder, kernels, cases) if options.resume else {}
@@ -232,7 +277,7 @@ def run_all(cases, kernels, folder, options):
     finished = 0
     with (
         open(file, "a" if options.resume else "w") as out,
-        concurrent.futures.ProcessPoolExecutor(options.jobs) as pool,
+        make_pool(options) as pool,
     ):
         running = {
             pool.submit(run_one, case, kernels.made[case.op], kernels.key(case), options): case
@@ -286,6 +331,9 @@ def main(argv=None):
         return 2
     for op, message in kernels.refused.items():
         print(f"FAILED {op if options.gradient else op.name}: {message}", flush=True)
+    if options.compile_only:
+        print(f"{len(kernels.made)} kernels are in {folder}, {len(kernels.refused)} were refused")
+        return 1 if kernels.refused else 0
     run_all(cases, kernels, folder, options)
     done = read_results(folder, kernels, cases)
     failed = [case for case in cases if "error" in done.get(case, {"error": "not compiled"})]
@@ -293,7 +341,8 @@ def main(argv=None):
     if passed:
         worst = max((case for case in cases if case not in failed), key=lambda case: ratio(done[case]))
         print(f"worst error: {ratio(done[worst]):.2f} of what is allowed, {worst}")
-    print(f"{passed} of {len(cases)} cases passed on {options.chip}, {options.seeds} schedules each")
+    how = "on a card" if options.card else f"{options.seeds} schedules each"
+    print(f"{passed} of {len(cases)} cases passed on {options.chip}, {how}")
     if options.write:
         results.write("grid", page(everything, read_results(folder, kernels, everything), options, commit))
         print("wrote bench/results/grid.md")

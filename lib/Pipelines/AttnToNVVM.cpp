@@ -92,6 +92,7 @@ static void addDistribute(OpPassManager &pm, const KernelOptions &) {
   TileDistributeOptions distribute;
   distribute.verify = false;
   pm.addNestedPass<KernelOp>(createTileDistribute(distribute));
+  pm.addNestedPass<KernelOp>(createTileFloatPositions());
 }
 
 static void addNVVM(OpPassManager &pm, const KernelOptions &options) {

@@ -334,7 +334,7 @@ def test_command_refused(command, naive, tmp_path):
     assert f"0 of {len(QUICK)} cases passed" in (tmp_path / "bench" / "results" / "grid.md").read_text()
 
 
-@pytest.mark.parametrize("words", ["--shard=0/2", "--shard=3/2", "--shard=x", "--nothing", "--wide --gradient --pairs", "--wide --write"])
+@pytest.mark.parametrize("words", ["--shard=0/2", "--shard=3/2", "--shard=x", "--nothing", "--wide --gradient --pairs", "--wide --write", "--card"])
 def test_bad_command_line(words, capsys):
     """A command line is wrong: the command must exit with status 2 and print an error."""
     with pytest.raises(SystemExit, match="2"):

@@ -57,3 +57,36 @@ def test_a_folder_is_launched(tmp_path):
     done = subprocess.run([sys.executable, tmp_path / "program.py", tmp_path / "ours"], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == "default fwd-hd64-causal\n"
+
+
+ON_CARD = """
+import sys
+from pathlib import Path
+import numpy as np
+from fa4_testing import gpu, grid
+from fa4_bench.hopper import card
+case = grid.Case(64, "causal", "bf16", "bhsd", (113, 203), "gqa4", "rising", "static")
+kernel = gpu.compile(case.op.mlir(), Path(sys.argv[1], case.op.name), "sm_100a", options=[*case.op.options, "--verify-ptx=false"])
+simulated = gpu.simulate(kernel, dict(zip("qkv", case.draw(1)), sm_count=3), ["out", "lse"])
+card.take_over()
+outcome = grid.run_case(case, kernel, data_seed=1)
+assert all(0 < error <= allowed for error, _, allowed in outcome), outcome
+same = gpu.simulate(kernel, dict(zip("qkv", case.draw(1)), sm_count=3), ["out", "lse"])
+assert all(np.array_equal(*pair) for pair in zip(simulated, same))
+try:
+    gpu.simulate(kernel, dict(zip("qkv", (x[:, :1] for x in case.draw(1)))) | {"k": case.draw(1)[1][:1]}, ["out"])
+except gpu.SimulationError as error:
+    print("refused:", error)
+"""
+
+
+def test_a_case_of_the_grid_runs_on_a_card(tmp_path):
+    """A case of the correctness grid whose kernel the card's way runs must pass, with the bits of the simulator, and a call that the
+    runtime refuses must be an error of the case."""
+    (tmp_path / "program.py").write_text(ON_CARD)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("FA4_DRIVER_")}
+    env |= {"PYTHONPATH": os.pathsep.join(str(tools.ROOT / folder) for folder in ("python", "test/support", "bench")),
+            "LD_LIBRARY_PATH": str(tools.driver_library_folder()), "FA4_DRIVER_CHIP": "sm_100a"}  # fmt: skip
+    done = subprocess.run([sys.executable, tmp_path / "program.py", tmp_path / "kernels"], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("refused: ")

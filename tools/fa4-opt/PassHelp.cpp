@@ -38,7 +38,7 @@ static constexpr std::pair<StringRef, StringRef> kHeadings[] = {
      "warp-specialize tile-schedule split-values tile-pipeline tile-order "
      "ping-pong tile-stages split-exp share-buffers allocate"},
     {"Threads and machine code",
-     "split-loop distribute unroll lane-math tile-to-nvvm "
+     "split-loop distribute float-positions unroll lane-math tile-to-nvvm "
      "merge-branches"},
     {"Host code and embedding", "binary launch host"}};
 

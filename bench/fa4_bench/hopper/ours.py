@@ -65,6 +65,13 @@ def load(place):
     return kernel
 
 
+def load_manifest(manifest):
+    """The kernel of a manifest, with what is beside it, on the first GPU. Raises Fa4Error."""
+    kernel = read(manifest.parent)
+    kernel._loaded().programs[0] = _FromFile(kernel, 0, manifest)
+    return kernel
+
+
 def prepare(kernel, tensors, layout="bshd"):
     """A prepared call on those of the tensors that the kernel has. Matrices are [batch, tokens, heads, columns], whatever the layout is."""
     own = {name: tensors[name] for name, described in kernel.manifest["tensors"].items() if described.get("role") != "workspace"}

@@ -152,6 +152,54 @@ def TileDistribute : FA4_Pass<"tile-distribute", "::fa4::tile::KernelOp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// tile-float-positions
+//===----------------------------------------------------------------------===//
+
+def TileFloatPositions : FA4_Pass<"tile-float-positions", "::fa4::tile::KernelOp"> {
+  let summary = "Convert numbers of columns to f32 once, and count on there";
+  let description = [{
+    *Input*: roles of `tile-distribute`. *Output*: the same roles. Where a `score_mod` converts distances or positions to
+    f32, the number is the same in all columns of a thread but for a constant. What is the same is converted once, and
+    the constants are added in f32; minima, maxima and absolute values come behind the conversion, which is monotone and
+    symmetric about 0.
+
+    All integers up to 2^24 are numbers of f32, so that the result is exact up to there. Larger ones may be off by a unit in the last
+    place of f32.
+
+    Before:
+
+    ```mlir
+    tile.kernel @k() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+      %out = tile.channel "out" tmem stages(1) : <vector<128x4xf32>>
+      tile.role @compute kind(vector) {
+        %i = tile.work_tile : index
+        %columns = vector.step : vector<4xindex>
+        %row = vector.broadcast %i : index to vector<4xindex>
+        %distance = arith.subi %row, %columns : vector<4xindex>
+        %integers = arith.index_cast %distance : vector<4xindex> to vector<4xi32>
+        %numbers = arith.sitofp %integers : vector<4xi32> to vector<4xf32>
+        %stage = tile.acquire %out : <vector<128x4xf32>>
+        tile.write %numbers, %out[0] : vector<4xf32>, <vector<128x4xf32>>
+      }
+    }
+    ```
+
+    After, in short:
+
+    ```
+        %integer = arith.index_cast %i : index to i32
+        %first = arith.sitofp %integer : i32 to f32
+        %same = vector.broadcast %first : f32 to vector<4xf32>
+        %numbers = arith.addf %same, dense<[0, -1, -2, -3]> : vector<4xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+//===----------------------------------------------------------------------===//
 // tile-unroll
 //===----------------------------------------------------------------------===//
 
