@@ -179,11 +179,11 @@ static constexpr TargetDescription makeSm90a() {
   target.clockMHz = 1980;
   target.l2Bytes = 62914560;
   // [h100] Speed in comparison with one body for all roles, at the bytes of the
-  // longest loops of all roles as CodeSize.h estimates them: 15 to 27 KB 0.99
-  // to 1.02 (1.07 for one gradient), 29 KB 0.97 to 0.99, 31 KB 0.76 (three
-  // loops one behind the other), 35 KB 0.96 to 0.99, 36 KB 0.92, 51 KB 0.69 to
-  // 0.81 (where 63 % of the requests for instructions hit the cache).
-  target.instructionCacheBytes = 28 << 10;
+  // code of all roles as CodeSize.h estimates them: 49 to 82 KB 1.00 to 1.02
+  // (1.07 for one gradient), 87 KB 0.97 to 0.99, 89 KB 0.97 to 0.99, 96 to 110
+  // KB 0.93 to 1.00, 112 KB 0.99, 123 KB 0.76, 135 to 156 KB 0.69 to 0.92 (135
+  // KB: 63 % of the requests for instructions hit the cache).
+  target.instructionCacheBytes = 84 << 10;
   target.tmemLanes = 0;
   target.tmemColumns = 0;
   target.tmemAllocationColumns = 0;

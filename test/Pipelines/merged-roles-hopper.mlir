@@ -1,5 +1,5 @@
-// Three roles of equal query tiles have one body where their loops would not
-// fit into the instruction cache of an SM together, and one each where they do.
+// Three roles of equal query tiles have one body where their code would not
+// fit into the instruction cache of an SM together, and one each where it does.
 
 // RUN: fa4-opt %s --attn-to-nvvm=chip=sm_90a | FileCheck %s
 // RUN: fa4-opt %s --attn-to-nvvm=chip=sm_100a | FileCheck %s --check-prefix=APART

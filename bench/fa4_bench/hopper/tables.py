@@ -207,6 +207,12 @@ def absent_list(recorded):
     return ["## Not measured", "", *lines, ""] if lines else []
 
 
+def missing_lines(recorded):
+    """The rows that nobody has measured with the kernels of this commit."""
+    missing = [f"`{name}`" for name in ROWS if name not in recorded["rows"]]
+    return [f"Rows that were not measured at this commit: {', '.join(missing)}.", ""] if missing else []
+
+
 def mean_lines(recorded):
     means = [(protocol, mean_over_fa4(recorded, protocol)) for protocol in protocols_of(recorded)]
     return [f"Geometric mean over FlashAttention-4, {protocol}: {mean:.3f} (the bar is {MEAN_BAR:.2f})." for protocol, mean in means if mean is not None]
@@ -214,7 +220,7 @@ def mean_lines(recorded):
 
 def body(recorded, modelled):
     """Everything but the head of the page."""
-    lines = [TEXT.format(**recorded), " ".join(mean_lines(recorded)), ""]
+    lines = [TEXT.format(**recorded), " ".join(mean_lines(recorded)), "", *missing_lines(recorded)]
     for group in GROUPS:
         for protocol in PROTOCOLS:
             lines += group_table(recorded, group, protocol, modelled)

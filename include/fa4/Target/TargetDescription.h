@@ -179,8 +179,8 @@ struct TargetDescription {
   unsigned clockMHz;
   uint64_t l2Bytes;
 
-  /// How much code of loops an SM can run without fetching it anew in each
-  /// pass; 0 if nobody has measured it.
+  /// How much code the roles of a CTA may have before an SM spends time on
+  /// fetching it anew in each pass; 0 if nobody has measured it.
   unsigned instructionCacheBytes;
 
   /// Shared memory that one CTA can have.

@@ -2,8 +2,7 @@
 // RUN: fa4-opt %s --llvm-merge-branches=cache-bytes=1000 | FileCheck %s --check-prefix=FITS
 // RUN: fa4-opt %s --llvm-merge-branches | FileCheck %s --check-prefix=FITS
 
-// Without loops, all code fits into any cache; a kernel of no known chip is left
-// as it is.
+// Little code fits; a kernel of no known chip is left as it is.
 // FITS-COUNT-17: llvm.cond_br
 // FITS-NOT: llvm.cond_br
 

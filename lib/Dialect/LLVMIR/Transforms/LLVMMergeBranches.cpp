@@ -301,25 +301,22 @@ void Merger::merge() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Returns the bytes that the longest loops of all branches take together.
-static int64_t countLoopBytes(ArrayRef<Branch> branches,
-                              DominanceInfo &dominance) {
+static int64_t countBytes(ArrayRef<Branch> branches) {
   int64_t instructions = 0;
   for (const Branch &branch : branches)
-    instructions += countLongestLoop(branch, dominance);
+    instructions += countInstructions(branch);
   return instructions * kInstructionBytes;
 }
 
-/// Merges branches of a chain, as many as are alike beside each other, if their
-/// loops take more than `cacheBytes`; the pattern is the one with the most
+/// Merges branches of a chain, as many as are alike beside each other, if they
+/// take more than `cacheBytes` together; the pattern is the one with the most
 /// operations, because additions of 0 are absent in others. Returns true if
 /// there were such.
-static bool mergeInChain(ArrayRef<Branch> chain, int64_t cacheBytes,
-                         DominanceInfo &dominance) {
+static bool mergeInChain(ArrayRef<Branch> chain, int64_t cacheBytes) {
   for (size_t first = 0; first + 1 < chain.size(); ++first)
     for (size_t count = chain.size() - first; count > 1; --count) {
       ArrayRef<Branch> run = chain.slice(first, count);
-      if (cacheBytes != 0 && countLoopBytes(run, dominance) <= cacheBytes)
+      if (cacheBytes != 0 && countBytes(run) <= cacheBytes)
         break;
       auto longest =
           llvm::max_element(run, [](const Branch &a, const Branch &b) {
@@ -339,7 +336,7 @@ static bool mergeOnce(LLVM::LLVMFuncOp function, int64_t cacheBytes) {
   DominanceInfo dominance(function);
   for (Block &block : function.getBody())
     if (auto from = dyn_cast<LLVM::CondBrOp>(block.getTerminator()))
-      if (mergeInChain(findChain(from, dominance), cacheBytes, dominance))
+      if (mergeInChain(findChain(from, dominance), cacheBytes))
         return true;
   return false;
 }
@@ -360,7 +357,7 @@ public:
   }
 
 private:
-  /// Returns the bytes that loops may have together before branches are merged;
+  /// Returns the bytes that branches may have together before they are merged;
   /// nothing if that is not known.
   std::optional<int64_t> getCacheBytes(LLVM::LLVMFuncOp function) const {
     if (cacheBytes >= 0)

@@ -26,7 +26,7 @@ def LLVMMergeBranches : FA4_Pass<"llvm-merge-branches", "::mlir::LLVM::LLVMFuncO
     The roles of equal query tiles differ in offsets into shared memory, rows and numbers of
     barriers. As one body they take their room in the instruction cache once: on an H100, the
     loops of three roles, of 14 KB each, were fetched anew in each pass, and attention with
-    ALiBi at head dim 64 took 1.45 times as long. Where loops fit into the cache, branches stay
+    ALiBi at head dim 64 took 1.45 times as long. Where the code fits, branches stay
     apart: their numbers are part of instructions, and roles get in step less often (up to 1.02
     times as fast, 1.07 in one case).
 
@@ -89,7 +89,7 @@ def LLVMMergeBranches : FA4_Pass<"llvm-merge-branches", "::mlir::LLVM::LLVMFuncO
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
   let options = [
     Option<"cacheBytes", "cache-bytes", "int64_t", /*default=*/"-1",
-           "Merge branches whose longest loops take more bytes together, an estimate; "
+           "Merge branches whose code takes more bytes together, an estimate; "
            "-1 = what the kernel's chip can run without fetching it anew (none are merged where that "
            "has not been measured), 0 = all">
   ];

@@ -178,7 +178,7 @@ def TileFloatPositions : FA4_Pass<"tile-float-positions", "::fa4::tile::KernelOp
         %distance = arith.subi %row, %columns : vector<4xindex>
         %integers = arith.index_cast %distance : vector<4xindex> to vector<4xi32>
         %numbers = arith.sitofp %integers : vector<4xi32> to vector<4xf32>
-        %stage = tile.acquire %out : <vector<128x4xf32>>
+        tile.acquire %out : <vector<128x4xf32>>
         tile.write %numbers, %out[0] : vector<4xf32>, <vector<128x4xf32>>
       }
     }
