@@ -359,3 +359,12 @@ def test_commit_without_git(monkeypatch, tmp_path):
     """The machine has no git: the commit must be reported as unknown."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert revision.commit() == "unknown"
+
+
+def test_card_without_kernels(monkeypatch, tmp_path, capsys):
+    """A machine with a card lacks the kernels: each case must fail with a message that says how they are made, and nothing must run."""
+    monkeypatch.setattr(gpu, "ROOT", tmp_path)
+    assert grid_run.main(["--quick", "--chip=sm_90a", "--card", "--case=hd64-full-f16-bshd"]) == 1
+    said = capsys.readouterr().out
+    assert "has no kernel: it is made by --compile-only, on a machine with fa4-compile" in said
+    assert re.search(r"^0 of \d+ cases passed on sm_90a, on a card$", said, re.MULTILINE)

@@ -3,7 +3,7 @@
 // RUN: fa4-opt %s --llvm-merge-branches | FileCheck %s --check-prefix=FITS
 
 // Little code fits; a kernel of no known chip is left as it is.
-// FITS-COUNT-17: llvm.cond_br
+// FITS-COUNT-19: llvm.cond_br
 // FITS-NOT: llvm.cond_br
 
 // The roles of three query tiles: offsets into shared memory, rows, of which
@@ -139,6 +139,30 @@ llvm.func @of_threads(%smem: !llvm.ptr<3>) {
   llvm.br ^end
 ^other:
   %is1 = llvm.icmp "eq" %thread, %c1 : i32
+  llvm.cond_br %is1, ^b, ^end
+^b:
+  llvm.store %c1, %smem : i32, !llvm.ptr<3>
+  llvm.br ^end
+^end:
+  llvm.return
+}
+
+// A shuffle within half a warp.
+// CHECK-LABEL: llvm.func @of_segments
+// CHECK-COUNT-2: llvm.cond_br
+llvm.func @of_segments(%smem: !llvm.ptr<3>, %x: i32) {
+  %all = llvm.mlir.constant(-1 : i32) : i32
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  %c1 = llvm.mlir.constant(1 : i32) : i32
+  %segments = llvm.mlir.constant(4127 : i32) : i32
+  %half = nvvm.shfl.sync idx %all, %x, %c0, %segments : i32 -> i32
+  %is0 = llvm.icmp "eq" %half, %c0 : i32
+  llvm.cond_br %is0, ^a, ^other
+^a:
+  llvm.store %c0, %smem : i32, !llvm.ptr<3>
+  llvm.br ^end
+^other:
+  %is1 = llvm.icmp "eq" %half, %c1 : i32
   llvm.cond_br %is1, ^b, ^end
 ^b:
   llvm.store %c1, %smem : i32, !llvm.ptr<3>

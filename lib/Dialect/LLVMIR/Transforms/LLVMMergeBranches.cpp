@@ -28,15 +28,22 @@ using namespace fa4;
 // Chains of branches
 //===----------------------------------------------------------------------===//
 
+/// The last lane, and no segments (PTX ISA, shfl.sync, operand c).
+static constexpr int64_t kWholeWarp = 31;
+
 /// Returns true if all threads of a warp have the same value: a shuffle from
-/// one lane, and what is computed from such and constants.
+/// one lane of the warp, and what is computed from such and constants.
 static bool isSameInWarp(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return false;
-  if (auto shuffle = dyn_cast<NVVM::ShflOp>(op))
+  if (auto shuffle = dyn_cast<NVVM::ShflOp>(op)) {
+    llvm::APInt segments;
     return shuffle.getKind() == NVVM::ShflKind::idx &&
-           matchPattern(shuffle.getOffset(), m_Constant());
+           matchPattern(shuffle.getOffset(), m_Constant()) &&
+           matchPattern(shuffle.getMaskAndClamp(), m_ConstantInt(&segments)) &&
+           segments == kWholeWarp;
+  }
   if (op->hasTrait<OpTrait::ConstantLike>())
     return true;
   return isa<LLVM::ICmpOp, LLVM::AddOp, LLVM::SubOp>(op) &&
