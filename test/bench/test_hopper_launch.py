@@ -37,7 +37,7 @@ arrays = {name: rng.standard_normal((2, tokens, 2, 64), np.float32).astype(bf16)
 tensors = {name: _cuda.DeviceArray(driver, array) for name, array in arrays.items()}
 results = {"out": _cuda.DeviceArray(driver, np.zeros_like(arrays["q"])), "lse": _cuda.DeviceArray(driver, np.zeros((2, 2, 70), np.float32))}
 more = {"dout": None}  # What the kernel does not have is left out.
-ours.prepare(ours.load(place), tensors | results | more).launch(0)
+ours.prepare(ours.load(place.folder), tensors | results | more).launch(0)
 wanted = specs.spec(place.form).reference(**arrays)
 assert np.abs(results["out"].get().astype(float) - wanted.out).max() < 2e-2
 assert np.abs(results["lse"].get() - wanted.lse).max() < 1e-2
@@ -45,18 +45,23 @@ print(place.variant, place.form.name)
 """
 
 
+def run_program(text, scratch, folder):
+    """What a program that is given a folder says, on the stand-in for the driver."""
+    (scratch / "program.py").write_text(text)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("FA4_DRIVER_")}
+    env |= {"PYTHONPATH": os.pathsep.join(str(tools.ROOT / folder) for folder in ("python", "test/support", "bench")),
+            "LD_LIBRARY_PATH": str(tools.driver_library_folder()), "FA4_DRIVER_CHIP": "sm_100a"}  # fmt: skip
+    done = subprocess.run([sys.executable, scratch / "program.py", folder], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def test_a_folder_is_launched(tmp_path):
     """A folder of kernels, as --compile leaves one, is found, loaded by libfa4_runtime and launched on tensors of a device; the results
     are those of the op. The stand-in has a GPU of another generation, which the way to it does not depend on."""
     form = Form("fwd", 64, "causal")
     gpu.compile(specs.spec(form).text, tmp_path / "ours" / "default" / form.name, "sm_100a", options=["--verify-ptx=false"])
-    (tmp_path / "program.py").write_text(PROGRAM)
-    env = {k: v for k, v in os.environ.items() if not k.startswith("FA4_DRIVER_")}
-    env |= {"PYTHONPATH": os.pathsep.join(str(tools.ROOT / folder) for folder in ("python", "test/support", "bench")),
-            "LD_LIBRARY_PATH": str(tools.driver_library_folder()), "FA4_DRIVER_CHIP": "sm_100a"}  # fmt: skip
-    done = subprocess.run([sys.executable, tmp_path / "program.py", tmp_path / "ours"], env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout == "default fwd-hd64-causal\n"
+    assert run_program(PROGRAM, tmp_path, tmp_path / "ours") == "default fwd-hd64-causal\n"
 
 
 ON_CARD = """
@@ -83,10 +88,4 @@ except gpu.SimulationError as error:
 def test_a_case_of_the_grid_runs_on_a_card(tmp_path):
     """A case of the correctness grid whose kernel the card's way runs must pass, with the bits of the simulator, and a call that the
     runtime refuses must be an error of the case."""
-    (tmp_path / "program.py").write_text(ON_CARD)
-    env = {k: v for k, v in os.environ.items() if not k.startswith("FA4_DRIVER_")}
-    env |= {"PYTHONPATH": os.pathsep.join(str(tools.ROOT / folder) for folder in ("python", "test/support", "bench")),
-            "LD_LIBRARY_PATH": str(tools.driver_library_folder()), "FA4_DRIVER_CHIP": "sm_100a"}  # fmt: skip
-    done = subprocess.run([sys.executable, tmp_path / "program.py", tmp_path / "kernels"], env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("refused: ")
+    assert run_program(ON_CARD, tmp_path, tmp_path / "kernels").startswith("refused: ")

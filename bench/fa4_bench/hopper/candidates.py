@@ -133,5 +133,5 @@ PEERS = {"fa4": flash_attention_4, "cudnn": cudnn, "flex": flex_attention}
 def of_fa4(problem, place):
     """A kernel of this project."""
     results = poisoned_results(problem.row, problem.inputs)
-    call = ours.prepare(ours.load(place), problem.inputs | results)
+    call = ours.prepare(ours.load(place.folder), problem.inputs | results)
     return Candidate(f"ours:{place.variant}", call.launch, results)

@@ -25,10 +25,10 @@ def _driver():
 
 
 @functools.cache
-def _kernel(manifest):
-    """The kernel of a manifest, with what is beside it. Raises Fa4Error."""
+def _kernel(folder):
+    """The kernel of a folder. Raises Fa4Error."""
     _driver()
-    return ours.load_manifest(manifest)
+    return ours.load(folder)
 
 
 def _numbers(inputs: dict, options: Sequence[str], known: dict) -> dict:
@@ -38,27 +38,19 @@ def _numbers(inputs: dict, options: Sequence[str], known: dict) -> dict:
     return {name: value for name, value in given.items() if name.startswith("capture") or (name == "sm_count" and name in known)}
 
 
-def _poisoned(tensor: dict, sizes: dict) -> np.ndarray:
-    """NaN in the shape of a tensor of a manifest."""
-    return np.full([sizes.get(str(size), size) for size in tensor["shape"]], np.nan).astype(gpu.dtype_of(tensor["dtype"]))
-
-
-def run(kernel: gpu.Kernel | gpu.Launches, inputs: dict, results: dict | Sequence[str], *_, options: Sequence[str] = (), **__):
-    """What gpu.simulate does, by one launch on the first GPU: there are no schedules to choose, and no checks but those of the
-    results. `NAME=NUMBER` of the options are scalars. Raises gpu.SimulationError where the runtime refuses the call, or the GPU
-    reports an error."""
+def run(kernel: gpu.Kernel | gpu.Launches, inputs: dict, results: dict, _seeds, _check, options: Sequence[str], _timeout):
+    """A `gpu.machine`, by one launch on the first GPU: there are no schedules to choose, and no checks but those of the results.
+    `NAME=NUMBER` of the options are scalars. Raises gpu.SimulationError where the runtime refuses the call, or the GPU reports an
+    error."""
     manifest = json.loads(kernel.manifest.read_text())
     tensors = manifest["tensors"]
-    if not isinstance(results, dict):
-        dtypes = {name: gpu.dtype_of(tensors[name]["dtype"]) for name in results}
-        return tuple(run(kernel, inputs, dtypes, options=options).values())
     arrays = {name: value for name, value in inputs.items() if isinstance(value, np.ndarray)}
     sizes = {str(size): count for name, array in arrays.items() for size, count in zip(tensors[name]["shape"], array.shape)}
-    sizes |= {size: int(size) for tensor in tensors.values() for size in map(str, tensor["shape"]) if size.isdigit()}
-    arrays |= {name: _poisoned(tensors[name], sizes) for name in results}
     there = {}
     try:
-        loaded = _kernel(kernel.manifest)
+        loaded = _kernel(kernel.manifest.parent)
+        for name in results:
+            arrays[name] = np.full(loaded.shape_of(name, sizes), np.nan).astype(gpu.dtype_of(tensors[name]["dtype"]))
         for name, array in arrays.items():
             there[name] = _cuda.DeviceArray(_driver(), array)
         loaded.launch(0, **there, **_numbers(inputs, options, manifest["sizes"]))
@@ -74,4 +66,4 @@ def run(kernel: gpu.Kernel | gpu.Launches, inputs: dict, results: dict | Sequenc
 
 def take_over():
     """Has the tests of this process run their kernels on the card."""
-    gpu.simulate = run
+    gpu.machine = run

@@ -128,7 +128,7 @@ def load_all(places, jobs=16):
         torch.cuda.init()
         torch.cuda.set_device(0)
         try:
-            return ours.load(place)
+            return ours.load(place.folder)
         except (Fa4Error, OSError, ValueError) as error:
             return error
 

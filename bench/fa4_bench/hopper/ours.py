@@ -58,17 +58,10 @@ def read(folder):
     return Kernel("", None, {"chip": "sm_90a"}, False, SimpleNamespace(files=files))
 
 
-def load(place):
-    """The kernel of a place, on the first GPU. Raises Fa4Error."""
-    kernel = read(place.folder)
-    kernel._loaded().programs[0] = _FromFile(kernel, 0, place.folder / f"{kernel.name}.json")
-    return kernel
-
-
-def load_manifest(manifest):
-    """The kernel of a manifest, with what is beside it, on the first GPU. Raises Fa4Error."""
-    kernel = read(manifest.parent)
-    kernel._loaded().programs[0] = _FromFile(kernel, 0, manifest)
+def load(folder):
+    """The kernel of a folder, on the first GPU. Raises Fa4Error."""
+    kernel = read(folder)
+    kernel._loaded().programs[0] = _FromFile(kernel, 0, folder / f"{kernel.name}.json")
     return kernel
 
 

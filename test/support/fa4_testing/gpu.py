@@ -193,7 +193,7 @@ def simulate(
     options: Sequence[str] = (),
     timeout: float | None = None,
 ) -> dict | tuple:
-    """Runs the kernel, or all launches, once for each seed from the first to the last, both
+    """Runs the kernel, or all launches, on `machine`, once for each seed from the first to the last, both
     included. `inputs` is name -> array, or number for a scalar that the kernel
     takes (a size, a capture). Returns what the last run wrote: for `results`
     that is name -> dtype, name -> array; for a sequence of names, a tuple of
@@ -204,6 +204,11 @@ def simulate(
         dtypes = {name: dtype_of(tensors[name]["dtype"]) for name in results}
         arrays = simulate(kernel, inputs, dtypes, seeds, check, options, timeout)
         return tuple(arrays.values())
+    return machine(kernel, inputs, results, seeds, check, options, timeout)
+
+
+def _run_simulator(kernel, inputs, results, seeds, check, options, timeout):
+    """What `simulate` says, where `results` are names and dtypes, by fa4-sim."""
     with tempfile.TemporaryDirectory(prefix="fa4-") as scratch:
         command = [find_tool("fa4-sim"), str(kernel.manifest), "--json"]
         for name, array in inputs.items():
@@ -225,6 +230,10 @@ def simulate(
             raise SimulationError(_findings(done))
         arrays = {n: np.load(f"{scratch}/{n}.npy").astype(t) for n, t in results.items()}
     return arrays
+
+
+# What runs kernels: fa4-sim, or where a process says so a card (fa4_bench.hopper.card).
+machine = _run_simulator
 
 
 def _findings(done):

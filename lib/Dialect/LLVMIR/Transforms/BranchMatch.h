@@ -57,9 +57,6 @@ struct NumberPlace {
   bool isOffset() const { return operand == kOffset; }
   /// The integer in the pattern itself.
   int64_t get() const;
-  bool operator==(const NumberPlace &other) const {
-    return op == other.op && operand == other.operand;
-  }
 };
 
 struct NumberInBranch {

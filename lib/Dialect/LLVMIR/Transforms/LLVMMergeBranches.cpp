@@ -1,5 +1,4 @@
-//===- LLVMMergeBranches.cpp - one body of branches that differ in numbers
-//-===//
+//===- LLVMMergeBranches.cpp - one body of equal branches ---===//
 //
 // Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

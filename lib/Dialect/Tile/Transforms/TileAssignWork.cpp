@@ -147,13 +147,11 @@ SmallVector<Schedule> fa4::tile::getSchedulesToTry(KernelOp kernel) {
     return {Schedule::LongestFirst};
   // CTAs that add to memory lose by unequal work even where there is little of
   // it ([h100] causal gradients at 1k keys: 0.64, at 4k 0.71).
-  if (findWorkBalance(kernel).trend != Trend::Constant) {
-    if (kernel.getTarget().fewBlocks != 0 &&
-        !fa4::containsOp<ReduceAddOp>(kernel))
-      return {Schedule::Static, Schedule::LongestFirst};
+  bool isUneven = findWorkBalance(kernel).trend != Trend::Constant;
+  if (isUneven && (kernel.getTarget().fewBlocks == 0 ||
+                   fa4::containsOp<ReduceAddOp>(kernel)))
     return {Schedule::LongestFirst};
-  }
-  return {Schedule::Static, exceedsGrid(kernel, /*mayBe=*/true)
+  return {Schedule::Static, isUneven || exceedsGrid(kernel, /*mayBe=*/true)
                                 ? Schedule::LongestFirst
                                 : Schedule::Grid};
 }
