@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionProgram.h"
+#include "CaptureReads.h"
 #include "ModVectorizer.h"
 #include "TileBuilders.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -148,7 +149,7 @@ TileValue AttentionProgram::readCapture(unsigned number, Value queryHead,
                                         int64_t rows) {
   Value argument = getArgument(getCaptureName(number));
   auto vector = dyn_cast<MemRefType>(argument.getType());
-  if (!vector)
+  if (!vector || isTable(attention, number))
     return {argument};
   // The number is read in front of the loop if the head is known there.
   // Otherwise each pass would wait for memory.

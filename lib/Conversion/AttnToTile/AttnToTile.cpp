@@ -33,16 +33,8 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
   Conversion conversion(op, target, symbols);
   const DimNames &names = conversion.names;
   SmallVector<Value> destinations = getDestinations(conversion);
-  auto lengthOf = [&](Value tensor) -> std::optional<int64_t> {
-    int64_t size =
-        cast<ShapedType>(tensor.getType()).getDimSize(names.order.seq);
-    return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
-  };
-  bool isPlain =
-      !op.getMask() && op.getMaskMod().empty() && op.getScoreMod().empty();
-  AttentionTiles tiles = chooseAttentionTiles(
-      target, getHeadDims(op),
-      {lengthOf(op.getQ()), lengthOf(op.getK()), keys, isPlain});
+  AttentionTiles tiles =
+      chooseAttentionTiles(target, getHeadDims(op), getTileRequest(op, keys));
   KernelLaunch launch(conversion);
   launch.addMatrices();
   launch.addCapturedVectors();

@@ -8,6 +8,7 @@
 
 #include "KernelLaunch.h"
 #include "AttentionProgram.h"
+#include "CaptureReads.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Dialect/Tile/IR/EmptyCall.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -51,8 +52,8 @@ DimNames::DimNames(AttentionOpInterface op)
   learn(op.getQ().getType(), queries());
   learn(op.getK().getType(), keys());
   learn(op.getV().getType(), keys());
-  for (Type type : op.getCaptures().getTypes())
-    if (isa<ShapedType>(type))
+  for (auto [i, type] : llvm::enumerate(op.getCaptures().getTypes()))
+    if (isa<ShapedType>(type) && !isTable(op, i))
       learn(type, heads());
   if (op.getSinks())
     learn(op.getSinks().getType(), heads());
@@ -144,10 +145,51 @@ void KernelLaunch::addMatrices() {
   hasMatrices = true;
 }
 
+/// The sizes of a table have names of their own, because it may have more
+/// elements than are read.
+void KernelLaunch::addCapturedTable(unsigned capture, Value table) {
+  std::string name = getCaptureName(capture);
+  SmallVector<StringRef> dims;
+  for (int64_t dim : llvm::seq(cast<ShapedType>(table.getType()).getRank()))
+    dims.push_back(
+        conversion.builder.getStringAttr(name + "_" + Twine(dim)).getValue());
+  addInput(name, table, dims);
+  requireElements(capture, name);
+}
+
+/// What the indices of a region's call count, for people.
+static constexpr StringLiteral kIndexNames[kNumIndexArgs] = {
+    "sequence", "query head", "query", "key"};
+
+/// The op's check compares sizes that are static.
+void KernelLaunch::requireElements(unsigned capture, StringRef name) {
+  auto type = cast<ShapedType>(conversion.op.getCaptures()[capture].getType());
+  for (auto [dim, index] : findIndexedDims(conversion.op, capture)) {
+    SizeOfOperand count = getCountOfIndex(conversion.op, index);
+    if (!type.isDynamicDim(dim) && !ShapedType::isDynamic(count.size))
+      continue;
+    std::string least = ShapedType::isDynamic(count.size)
+                            ? count.name.str()
+                            : std::to_string(count.size);
+    StringRef size = getDim(types.size() - 1, dim);
+    require(
+        size + " >= " + least,
+        llvm::formatv("dimension {0} of '{1}', {2}, must be at least {3}: a "
+                      "region reads it at each {4}",
+                      dim, name, size, least, kIndexNames[index])
+            .str());
+  }
+}
+
 void KernelLaunch::addCapturedVectors() {
-  for (auto [i, capture] : llvm::enumerate(conversion.op.getCaptures()))
-    if (isa<ShapedType>(capture.getType()))
+  for (auto [i, capture] : llvm::enumerate(conversion.op.getCaptures())) {
+    if (!isa<ShapedType>(capture.getType()))
+      continue;
+    if (isTable(conversion.op, i))
+      addCapturedTable(i, capture);
+    else
       addInput(getCaptureName(i), capture, conversion.names.heads());
+  }
 }
 
 void KernelLaunch::addCapturedScalars() {

@@ -126,6 +126,10 @@ private:
   /// Adds a condition on sizes without which the kernel must not be launched.
   void require(const llvm::Twine &condition, const llvm::Twine &message);
   void requireSizes();
+  void addCapturedTable(unsigned capture, mlir::Value table);
+  /// Requires that the table that is the last argument has an element wherever
+  /// a region reads it at an index with which it is called.
+  void requireElements(unsigned capture, llvm::StringRef name);
   void requireHeadGroups();
   tile::KernelOp createKernel(const llvm::Twine &suffix,
                               llvm::ArrayRef<mlir::Attribute> grid);

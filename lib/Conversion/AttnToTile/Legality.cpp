@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionProgram.h"
+#include "CaptureReads.h"
 #include "ModLegality.h"
 #include "QueryTerms.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
@@ -136,6 +137,23 @@ BackwardRequest fa4::getBackwardRequest(SdpaBackwardOp op) {
   request.isLinear = op.getScoreMod().empty() && scale >= kLeastTermScale &&
                      scale <= 1 / kLeastTermScale;
   request.hasMaskArithmetic = hasArithmetic(op.getMaskMod());
+  request.readsTables = fa4::readsTables(op);
+  return request;
+}
+
+TileRequest fa4::getTileRequest(SdpaOp op, int64_t keys) {
+  TileRequest request;
+  unsigned seq = getDimOrder(op.getLayout()).seq;
+  auto lengthOf = [&](Value tensor) -> std::optional<int64_t> {
+    int64_t size = cast<ShapedType>(tensor.getType()).getDimSize(seq);
+    return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
+  };
+  request.queries = lengthOf(op.getQ());
+  request.allKeys = lengthOf(op.getK());
+  request.keys = keys;
+  request.isPlain =
+      !op.getMask() && op.getMaskMod().empty() && op.getScoreMod().empty();
+  request.readsTables = fa4::readsTables(op);
   return request;
 }
 
@@ -149,11 +167,11 @@ static int64_t getHeadDimStep(AttentionOpInterface op) {
 static std::string findExceeded(AttentionOpInterface op,
                                 const TargetDescription &target, HeadDims dims,
                                 int64_t keys) {
-  auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
-  return backward
-             ? chooseBackwardTiles(target, dims, getBackwardRequest(backward))
-                   .exceeded
-             : chooseAttentionTiles(target, dims, {{}, {}, keys}).exceeded;
+  if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation()))
+    return chooseBackwardTiles(target, dims, getBackwardRequest(backward))
+        .exceeded;
+  TileRequest request = getTileRequest(cast<SdpaOp>(op.getOperation()), keys);
+  return chooseAttentionTiles(target, dims, request).exceeded;
 }
 
 static Reason checkHeadDims(AttentionOpInterface op,
@@ -262,15 +280,32 @@ static Reason checkCapturedSize(AttentionOpInterface op, StringRef name,
                        heads);
 }
 
+/// A table has an element at each index with which a region reads it as it is.
+static Reason checkTable(AttentionOpInterface op, unsigned capture,
+                         StringRef name, ShapedType type) {
+  for (auto [dim, index] : findIndexedDims(op, capture)) {
+    int64_t size = type.getDimSize(dim);
+    SizeOfOperand count = getCountOfIndex(op, index);
+    if (!ShapedType::isDynamic(size) && !ShapedType::isDynamic(count.size) &&
+        size < count.size)
+      return llvm::formatv(
+          "dimension {0} of '{1}' has {2} elements, but is read "
+          "at {3} = {4} indices",
+          dim, name, size, count.name, count.size);
+  }
+  return std::nullopt;
+}
+
 static Reason checkCaptures(AttentionOpInterface op) {
   for (auto [i, capture] : llvm::enumerate(op.getCaptures())) {
     auto shaped = dyn_cast<ShapedType>(capture.getType());
-    if (!shaped || !shaped.hasRank() || shaped.getRank() != 1)
+    if (!shaped || !shaped.hasRank())
       continue;
     std::string name = getCaptureName(i);
     for (Reason reason : {checkMemory(name, shaped, /*byCopyEngine=*/false,
                                       /*isWritten=*/false),
-                          checkCapturedSize(op, name, shaped)})
+                          isTable(op, i) ? checkTable(op, i, name, shaped)
+                                         : checkCapturedSize(op, name, shaped)})
       if (reason)
         return reason;
   }

@@ -8,12 +8,15 @@
 
 #include "ModLegality.h"
 #include "AttentionProgram.h"
+#include "CaptureReads.h"
 #include "ExpandMath.h"
 #include "ScoreDerivative.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "fa4/Dialect/Attn/IR/SimplifyMods.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -80,6 +83,9 @@ static int64_t countInstructions(Operation &op) {
   return llvm::TypeSwitch<Operation *, int64_t>(&op)
       .Case<arith::ConstantOp, attn::YieldOp>([](auto) { return 0; })
       .Case([](math::TanhOp) { return 5; })
+      // An address, in 64 bits, of indices that are brought into bounds.
+      .Case<tensor::ExtractOp, memref::LoadOp>(
+          [](auto read) { return 1 + 3 * int64_t(read.getIndices().size()); })
       .Case<math::ExpOp, math::LogOp, math::SqrtOp, arith::DivFOp>(
           [](auto) { return 2; })
       // A division by a constant becomes a product, a shift, and instructions
@@ -109,11 +115,17 @@ static RegionSize measure(AttentionOpInterface op, Region &region) {
   return size;
 }
 
-static bool isVectorOfNumbers(Type type) {
+/// The most dimensions of a captured tensor.
+static constexpr int64_t kMaxTableRank = 4;
+
+static bool isTensorOfNumbers(Type type) {
   auto shaped = dyn_cast<ShapedType>(type);
-  return shaped && shaped.hasRank() && shaped.getRank() == 1 &&
-         (shaped.getElementType().isF32() ||
-          shaped.getElementType().isInteger(32));
+  if (!shaped || !shaped.hasRank() || shaped.getRank() < 1 ||
+      shaped.getRank() > kMaxTableRank)
+    return false;
+  Type element = shaped.getElementType();
+  return isa<Float32Type, Float16Type, BFloat16Type>(element) ||
+         element.isInteger(32);
 }
 
 /// The regions of `op` that are not empty, and their names.
@@ -154,10 +166,11 @@ static arith::ConstantOp findWideIndex(Region &region) {
 static Reason checkRegions(AttentionOpInterface op) {
   for (Type type : op.getCaptures().getTypes())
     if (!type.isF32() && !type.isInteger(32) && !type.isIndex() &&
-        !isVectorOfNumbers(type))
-      return llvm::formatv("a capture of type {0}: only f32, i32, index, and "
-                           "f32 or i32 for each query head",
-                           type);
+        !isTensorOfNumbers(type))
+      return llvm::formatv(
+          "a capture of type {0}: only f32, i32, index, and "
+          "tensors of f32, bf16, f16 or i32 with 1 to {1} dimensions",
+          type, kMaxTableRank);
   for (auto [region, where] : getRegions(op)) {
     if (arith::ConstantOp wide = findWideIndex(*region))
       return llvm::formatv("the index {0} in {1}: an index has {2} bits in a "
@@ -170,8 +183,8 @@ static Reason checkRegions(AttentionOpInterface op) {
       continue;
     StringRef name = bad->getName().getStringRef();
     if (attn::getSourceOfRead(bad))
-      return llvm::formatv("'{0}' in {1}: a captured tensor can be read only "
-                           "at the query head",
+      return llvm::formatv("'{0}' in {1}: only elements of captured tensors "
+                           "can be read",
                            name, where);
     if (isElementwise(bad))
       return llvm::formatv("'{0}' in {1}: a thread has no code for it", name,

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModVectorizer.h"
+#include "CaptureReads.h"
 #include "PositionArithmetic.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
-#include "fa4/Dialect/Attn/Transforms/ModRegions.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -36,21 +37,10 @@ static bool isVectorizable(Operation *op) {
   return isElementwise(op) && op->getNumResults() == 1 && tile::isLaneMath(op);
 }
 
-Value fa4::getReadVector(Operation *op) {
-  auto region = op->getParentRegion();
-  Value vector = attn::getSourceOfRead(op);
-  auto argument = dyn_cast_if_present<BlockArgument>(vector);
-  if (!argument || argument.getOwner()->getParent() != region ||
-      !llvm::equal(op->getOperands().drop_front(),
-                   ValueRange(attn::getHeadArgument(*region))))
-    return Value();
-  return vector;
-}
-
 Operation *fa4::findUnvectorizable(Region &region) {
   for (Operation &op : region.front())
     if (!op.hasTrait<OpTrait::IsTerminator>() && !isVectorizable(&op) &&
-        !getReadVector(&op))
+        !getReadTensor(&op))
       return &op;
   return nullptr;
 }
@@ -86,8 +76,10 @@ SmallVector<TileValue> fa4::inlineMod(ImplicitLocOpBuilder &b, Region &region,
   for (Operation &op : region.front()) {
     if (op.hasTrait<OpTrait::IsTerminator>())
       break;
-    if (Value vector = getReadVector(&op)) {
-      values[op.getResult(0)] = values.at(vector);
+    Value table = getReadTensor(&op);
+    // The number at the query head has been read.
+    if (table && !isa<MemRefType>(values.at(table).value.getType())) {
+      values[op.getResult(0)] = values.at(table);
       continue;
     }
     bool overRows = false, overColumns = false;
@@ -97,8 +89,10 @@ SmallVector<TileValue> fa4::inlineMod(ImplicitLocOpBuilder &b, Region &region,
     }
     SmallVector<Value> operands;
     for (Value operand : op.getOperands())
-      operands.push_back(broadcastTo(b, values.at(operand), overRows,
-                                     overColumns, rows, columns));
+      operands.push_back(operand == table
+                             ? values.at(table).value
+                             : broadcastTo(b, values.at(operand), overRows,
+                                           overColumns, rows, columns));
     if (Value cheaper = positions.build(b, op, operands)) {
       values[op.getResult(0)] = {cheaper, overRows, overColumns};
       continue;
@@ -108,13 +102,19 @@ SmallVector<TileValue> fa4::inlineMod(ImplicitLocOpBuilder &b, Region &region,
       shape.push_back(rows);
     if (overColumns)
       shape.push_back(columns);
-    Operation *copy = b.insert(op.clone());
-    copy->setOperands(operands);
+    Type type = op.getResult(0).getType();
     if (!shape.empty())
-      for (OpResult result : copy->getResults())
-        result.setType(VectorType::get(shape, result.getType()));
-    for (auto [result, vector] : llvm::zip(op.getResults(), copy->getResults()))
-      values[result] = {vector, overRows, overColumns};
+      type = VectorType::get(shape, type);
+    Operation *copy;
+    if (table) {
+      copy = tile::GatherOp::create(b, type, operands.front(),
+                                    ArrayRef(operands).drop_front());
+    } else {
+      copy = b.insert(op.clone());
+      copy->setOperands(operands);
+      copy->getResult(0).setType(type);
+    }
+    values[op.getResult(0)] = {copy->getResult(0), overRows, overColumns};
   }
   return llvm::map_to_vector(results,
                              [&](Value value) { return values.at(value); });

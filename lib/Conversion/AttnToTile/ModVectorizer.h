@@ -18,7 +18,8 @@ namespace fa4 {
 struct TileValue {
   /// A scalar if the value is the same everywhere, `vector<rows>` or
   /// `vector<columns>` if it varies along one dimension, else `vector<rows x
-  /// columns>`.
+  /// columns>`. A captured tensor that is read element by element is the
+  /// kernel's argument.
   mlir::Value value;
   bool overRows = false;
   bool overColumns = false;
@@ -27,11 +28,6 @@ struct TileValue {
 /// Returns true for operations of arith or math that work element by element on
 /// index and on numbers of up to 32 bits.
 bool isElementwise(mlir::Operation *op);
-
-/// If `op` reads a captured vector at the query head with which its region is
-/// called, returns the vector, otherwise null. On tiles, the number that is
-/// read stands for the vector.
-mlir::Value getReadVector(mlir::Operation *op);
 
 /// Returns the first operation of a score_mod or mask_mod region that has no
 /// lowering or cannot be applied to vectors element by element, or null.

@@ -123,10 +123,14 @@ static int64_t countFragments(HeadDims dims, int64_t keys) {
 /// a block go on while lanes work on the one before.
 static TileDemand getFragmentDemand(const TargetDescription &target,
                                     HeadDims dims, int64_t keys,
-                                    int64_t queryTiles) {
+                                    int64_t queryTiles, bool readsTables) {
   TileDemand demand;
   demand.widest = std::max(dims.v, keys);
   demand.fragments = countFragments(dims, keys);
+  // What is read of tables, or where, for the columns that both rows of a
+  // thread have.
+  if (readsTables)
+    demand.fragments += keys / 4;
   demand.roles = queryTiles;
   demand.bytes = 2 * countTileBytes(dims, keys) + kElementBytes * queryTiles *
                                                       int64_t(target.mma.rows) *
@@ -173,9 +177,9 @@ static AttentionTiles chooseFragmentTiles(const TargetDescription &target,
   for (int64_t count = std::clamp<int64_t>(needed, 1, kFragmentQueryTiles);
        count > 0; --count)
     for (int64_t keys : getFragmentKeys(request, count)) {
-      tiles = {
-          count * native, keys,
-          findExceeded(target, getFragmentDemand(target, dims, keys, count))};
+      tiles = {count * native, keys,
+               findExceeded(target, getFragmentDemand(target, dims, keys, count,
+                                                      request.readsTables))};
       if (tiles.exceeded.empty())
         return tiles;
     }
@@ -294,6 +298,8 @@ static TileDemand getMainFragments(const TargetDescription &target,
   // With 128 queries it does with 208 words in all, and does not with 192.
   if (sums > 160 || tiles.queries > int64_t(target.mma.rows))
     demand.fragments += kRegisterSlack;
+  if (request.readsTables)
+    demand.fragments += tiles.queries;
   demand.bytes = countTileBytes(dims, tiles.keys + 2 * tiles.queries);
   if (tiles.hasQueryKernel())
     return demand;
@@ -315,6 +321,8 @@ static TileDemand getQueryFragments(const TargetDescription &target,
   demand.roles = tiles.queryRows / target.mma.rows;
   demand.widest = std::max(dims.qk, tiles.queryKeys);
   demand.fragments = countScoreWords(request, tiles.queryKeys) + dims.qk / 2;
+  if (request.readsTables)
+    demand.fragments += tiles.queryKeys;
   demand.bytes = countTileBytes(dims, tiles.queryRows + 2 * tiles.queryKeys);
   return demand;
 }

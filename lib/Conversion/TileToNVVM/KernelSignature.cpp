@@ -56,8 +56,8 @@ void KernelSignature::addMaps() {
 static Value getLaneAccess(Operation *op) {
   if (auto put = dyn_cast<PutOp>(op))
     return put.getDest();
-  if (auto load = dyn_cast<LoadScalarOp>(op))
-    return load.getSource();
+  if (isa<LoadScalarOp, GatherOp>(op))
+    return op->getOperand(0);
   auto turn = dyn_cast<AwaitTurnOp>(op);
   return turn ? turn.getTurns() : Value();
 }
@@ -143,9 +143,12 @@ LogicalResult KernelSignature::addSizesOf(Operation *op) {
   // A bound of rows behind the end of the tensor counts as the end.
   if (auto store = dyn_cast<StoreOp>(op); store && store.getTo())
     addDim(store.getDest(), store.getTileDims().front());
-  if (auto load = dyn_cast<LoadScalarOp>(op))
-    for (int64_t dim = 0; dim < load.getSource().getType().getRank(); ++dim)
-      addDim(load.getSource(), dim);
+  if (isa<LoadScalarOp, GatherOp>(op)) {
+    Value source = op->getOperand(0);
+    for (int64_t dim = 0; dim < cast<MemRefType>(source.getType()).getRank();
+         ++dim)
+      addDim(source, dim);
+  }
   // Upstream's operations, as memref.rank, take any memref.
   if (!isa_and_nonnull<TileDialect>(op->getDialect()) &&
       llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BaseMemRefType>))

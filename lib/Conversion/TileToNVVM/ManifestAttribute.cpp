@@ -44,7 +44,7 @@ findAccesses(KernelOp kernel) {
   kernel.walk([&](Operation *inner) {
     auto number = [](Value v) { return cast<BlockArgument>(v).getArgNumber(); };
     llvm::TypeSwitch<Operation *>(inner)
-        .Case<LoadOp, LoadScalarOp>(
+        .Case<LoadOp, LoadScalarOp, GatherOp>(
             [&](auto op) { read.insert(number(op.getSource())); })
         .Case<StoreOp, PutOp>(
             [&](auto op) { written.insert(number(op.getDest())); })

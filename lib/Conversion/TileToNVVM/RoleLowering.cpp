@@ -100,6 +100,28 @@ LogicalResult RoleLowering::lowerLoadScalar(LoadScalarOp op) {
   return success();
 }
 
+/// Reads the element, whose indices are brought into bounds.
+LogicalResult RoleLowering::lowerGather(GatherOp op) {
+  if (isa<VectorType>(op.getType()))
+    return op.emitOpError("reads a tile in a role whose threads hold none (run "
+                          "tile-unroll first)");
+  unsigned number = cast<BlockArgument>(op.getSource()).getArgNumber();
+  SmallVector<Value> indices;
+  for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
+    Value last = arith::SubIOp::create(b, number32(signature.size(number, dim)),
+                                       constant(1));
+    indices.push_back(
+        arith::MinUIOp::create(b, toI32(mapping.lookupOrDefault(index)), last));
+  }
+  mapping.map(op.getResult(),
+              LLVM::LoadOp::create(b, op.getType(),
+                                   globalPointer(number, indices),
+                                   /*alignment=*/0, /*isVolatile=*/false,
+                                   /*isNonTemporal=*/false,
+                                   /*isInvariant=*/true));
+  return success();
+}
+
 LogicalResult RoleLowering::lowerSlice(vector::ExtractStridedSliceOp op) {
   if (!isHandle(op.getSource()))
     return copy(*op);
@@ -324,6 +346,7 @@ LogicalResult RoleLowering::lowerOp(Operation &op) {
       })
       .Case([&](memref::DimOp op) { return lowerDim(op); })
       .Case([&](LoadScalarOp op) { return lowerLoadScalar(op); })
+      .Case([&](GatherOp op) { return lowerGather(op); })
       .Case<arith::CeilDivSIOp, arith::FloorDivSIOp>(
           [&](auto op) { return lowerDivision(*op); })
       .Case([&](vector::ExtractStridedSliceOp op) { return lowerSlice(op); })

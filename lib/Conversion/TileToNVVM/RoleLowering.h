@@ -49,6 +49,7 @@ private:
   mlir::LogicalResult lowerConstant(mlir::arith::ConstantOp op);
   mlir::LogicalResult lowerDim(mlir::memref::DimOp op);
   mlir::LogicalResult lowerLoadScalar(LoadScalarOp op);
+  mlir::LogicalResult lowerGather(GatherOp op);
   mlir::LogicalResult lowerSlice(mlir::vector::ExtractStridedSliceOp op);
 
   IntegerRanges ranges;

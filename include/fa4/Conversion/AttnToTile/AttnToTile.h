@@ -46,7 +46,13 @@ struct TileRequest {
   /// True if there is neither a mask, at whose edge blocks are computed in
   /// vain, nor a score_mod, which takes registers of its own.
   bool isPlain = false;
+  /// True if lanes read tables at the query or the key.
+  bool readsTables = false;
 };
+
+/// Returns what the tiles of `op` depend on. `keys`: the number of keys of a
+/// block, or 0.
+TileRequest getTileRequest(attn::SdpaOp op, int64_t keys);
 
 /// Returns the tiles for rows of `dims` elements. There are up to two tiles of
 /// the MMA's rows: as many as fit in tensor memory, each with an f32
@@ -98,6 +104,8 @@ struct BackwardRequest {
   /// mask_mod computes more than comparisons of positions, for which lanes need
   /// registers.
   bool hasMaskArithmetic = false;
+  /// As that of TileRequest.
+  bool readsTables = false;
 };
 
 /// Returns what the gradient's tiles depend on.

@@ -124,7 +124,7 @@ IndexForm IndexForms::getClusterNumber(KernelOp kernel, unsigned depth) {
 static bool isFunction(Operation *op) {
   if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
     return false;
-  return isa<memref::DimOp, LoadScalarOp>(op) ||
+  return isa<memref::DimOp, LoadScalarOp, GatherOp>(op) ||
          isa_and_nonnull<arith::ArithDialect, index::IndexDialect,
                          math::MathDialect, affine::AffineDialect>(
              op->getDialect());
@@ -158,7 +158,7 @@ static IndexSymbol::Kind getKind(Operation *op, bool isNatural) {
           [&](auto) { return isNatural ? Kind::CeilDiv : Kind::Function; })
       .Case([](arith::CmpIOp) { return Kind::Compare; })
       .Case([](arith::SelectOp) { return Kind::Select; })
-      .Case([](LoadScalarOp) { return Kind::Scalar; })
+      .Case<LoadScalarOp, GatherOp>([](auto) { return Kind::Scalar; })
       .Default(Kind::Function);
 }
 

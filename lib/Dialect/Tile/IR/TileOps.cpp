@@ -372,7 +372,7 @@ static LogicalResult verifyScalarSources(KernelOp kernel) {
   llvm::SmallDenseMap<Value, Operation *> writers;
   SmallVector<Operation *> loads;
   kernel.walk([&](Operation *op) {
-    if (isa<LoadScalarOp, LoadRowsOp>(op))
+    if (isa<LoadScalarOp, LoadRowsOp, GatherOp>(op))
       loads.push_back(op);
     else if (auto store = dyn_cast<StoreOp>(op))
       writers.try_emplace(store.getDest(), op);
@@ -475,6 +475,14 @@ template <typename Op> static LogicalResult verifyConstantSource(Op op) {
   return success();
 }
 LogicalResult LoadScalarOp::verify() { return verifyConstantSource(*this); }
+LogicalResult GatherOp::verify() {
+  if (failed(verifyConstantSource(*this)))
+    return failure();
+  MemRefType type = getSource().getType();
+  if (getElementTypeOrSelf(getType()) != type.getElementType())
+    return emitOpError("reads ") << getType() << " from " << type;
+  return success();
+}
 LogicalResult LoadRowsOp::verify() {
   if (failed(verifyConstantSource(*this)))
     return failure();

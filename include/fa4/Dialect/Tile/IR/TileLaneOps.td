@@ -283,6 +283,54 @@ def Tile_PutOp : Tile_Op<"put", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def Tile_GatherIndex : AnyTypeOf<[Index, FixedVectorOfRankAndType<[1, 2], [Index]>],
+                                 "index or a tile of them">;
+def Tile_Gathered : AnyTypeOf<[F32, BF16, F16, I32, FixedVectorOfRankAndType<[1, 2], [F32, BF16, F16, I32]>]>;
+
+def Tile_GatherOp : Tile_Op<"gather", !listconcat([Pure], ElementwiseMappable.traits)> {
+  let summary = "read an element of a global tensor for each element of a tile";
+  let description = [{
+    Element `e` of the result is `source[i0, i1, ...]`, where each index is that of element `e`, or one `index` for all
+    elements: a bias by query and key, the document of each key, a table by a bucket that is computed. Threads read what
+    they hold, so that the tensor may begin anywhere and have any strides. **An index out of bounds, taken as an unsigned number, counts as the last
+    one of its dimension**: lanes compute rows behind the end of a sequence, too, and read nothing there that does not
+    exist. Each dimension has one element at least (a condition of the launch).
+
+    As for `tile.load_scalar`, `source` is an argument of the kernel, to which the kernel writes nothing. The operation
+    works element by element, so that passes cut and unroll it as they do arithmetic.
+
+    | operand or result | shape | element type |
+    |---|---|---|
+    | `source` | rank 1 or more | f32, bf16, f16, i32 |
+    | `indices` | `M`, `M x N`, or scalars | index |
+    | `result` | that of the indices that are tiles; a scalar if none is | that of `source` |
+
+    Example:
+
+    ```mlir
+    tile.kernel @k(%bias: memref<?x?xf32> {tile.name = "bias", tile.dims = ["H", "N"]},
+                   %y: memref<?xf32> {tile.name = "y", tile.dims = ["N"], tile.output = "once"})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>]} {
+      %t = tile.work_tile : index
+      %c0 = arith.constant 0 : index
+      %c128 = arith.constant 128 : index
+      %first = arith.muli %t, %c128 : index
+      %all = vector.broadcast %first : index to vector<128xindex>
+      %row = vector.step : vector<128xindex>
+      %rows = arith.addi %all, %row : vector<128xindex>
+      %v = tile.gather %bias[%c0, %rows] : memref<?x?xf32>, index, vector<128xindex> -> vector<128xf32>
+      tile.store %v, %y[%first] : vector<128xf32>, memref<?xf32>
+    }
+    ```
+  }];
+  let arguments = (ins AnyNon0RankedMemRef:$source, Variadic<Tile_GatherIndex>:$indices);
+  let results = (outs Tile_Gathered:$result);
+  let assemblyFormat = [{
+    $source `[` $indices `]` attr-dict `:` type($source) `,` type($indices) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_LoadRowsOp : Tile_Op<"load_rows", [Pure]> {
   let summary = "read one element a row of a tile from global memory";
   let description = [{
