@@ -46,12 +46,13 @@ static void forEachRead(AttentionOpInterface op, unsigned capture,
 }
 
 bool fa4::isTable(AttentionOpInterface op, unsigned capture) {
-  bool isAtHead = true;
+  bool isRead = false, isReadElsewhere = false;
   forEachRead(op, capture, [&](Operation *read, unsigned) {
-    isAtHead &= bool(getReadVector(read));
+    isRead = true;
+    isReadElsewhere |= !getReadVector(read);
   });
-  auto type = dyn_cast<ShapedType>(op.getCaptures()[capture].getType());
-  return type && !(isAtHead && type.getRank() == 1);
+  return isa<ShapedType>(op.getCaptures()[capture].getType()) &&
+         (isReadElsewhere || !isRead);
 }
 
 /// The indices of the query and of the key are the last ones.

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A captured tensor that score_mod and mask_mod read at the query head only is
-// a *vector*: a kernel reads its number once for a tile. Any other one is a
-// *table*, of which a thread reads an element for each score.
+// A captured tensor that score_mod and mask_mod read, and at the query head
+// only, is a *vector*: a kernel reads its number once for a tile. Any other one
+// is a *table*, of which a thread reads an element for each score; its sizes
+// are its own.
 //
 //===----------------------------------------------------------------------===//
 

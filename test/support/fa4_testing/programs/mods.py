@@ -5,7 +5,7 @@
 
 An expression is a nested tuple: (operation, operand, ...). Leaves are the
 region's arguments ("s",), ("b",), ("h",), ("i",), ("j",), captures
-("capture", n, type) or ("capture of head", n, type) and constants ("const", value, type). What an operation
+("capture", n, type), ("capture of head", n, type) or ("element", n, type, index...) and constants ("const", value, type). What an operation
 takes and gives is in OPERATIONS; `typeof` says the type of an expression.
 
     softcap = ("arith.mulf", ("math.tanh", ("arith.divf", S, f32(20))), f32(20))
@@ -45,6 +45,11 @@ def capture(n, type):
 def capture_of_head(n, type):
     """The number of the query head of a captured memref, which has one for each."""
     return ("capture of head", n, type)
+
+
+def element(n, type, *indices):
+    """An element of a captured tensor."""
+    return ("element", n, type, *indices)
 
 
 # ---------------------------------------------------------------------------
@@ -192,7 +197,7 @@ def typeof(expression):
     name = expression[0]
     if name in LEAVES:
         return LEAVES[name]
-    if name in ("const", "capture", "capture of head"):
+    if name in ("const", "capture", "capture of head", "element"):
         return expression[2]
     if name in _CONVERT:
         return _CONVERT[name][2]
@@ -227,8 +232,8 @@ def _constant(value, type):
 
 
 class _Printer:
-    def __init__(self):
-        self.lines, self.names = [], {}
+    def __init__(self, captures):
+        self.lines, self.names, self.captures = [], {}, captures
 
     def define(self, text):
         name = f"%x{len(self.lines)}"
@@ -251,6 +256,10 @@ class _Printer:
         if name == "const":
             return self.define(f"arith.constant {_constant(e[1], type)}")
         args = [self.name(part) for part in operands(e)]
+        if name == "element":
+            tensor = self.captures[e[1]]
+            read = "tensor.extract" if tensor.startswith("tensor") else "memref.load"
+            return self.define(f"{read} %c{e[1]}[{', '.join(args)}] : {tensor}")
         if name in _CONVERT:
             text, source, to, _ = _CONVERT[name]
             return self.define(f"{text} {args[0]} : {source} to {to}")
@@ -269,7 +278,7 @@ class _Printer:
 
 def region(expression, captures, kind):
     """Returns the text of the region; `kind` is score_mod or mask_mod."""
-    printer = _Printer()
+    printer = _Printer(captures)
     result = printer.name(expression)
     arguments = ["%s: f32"] if kind == "score_mod" else []
     arguments += [f"%{letter}: index" for letter in "bhij"]
@@ -311,6 +320,8 @@ def evaluate(expression, arguments, compute, known=None):
         if name == "const":
             return e[1]
         args = [value(part) for part in operands(e)]
+        if name == "element":
+            return np.asarray(arguments["captures"][e[1]])[tuple(args)]
         if name == "select":
             return np.where(*args)
         if name == "cmpi":

@@ -76,6 +76,23 @@ def clauses_of(layout, mask, scale):
 
 
 @dataclass(frozen=True)
+class Table:
+    """A captured tensor of random numbers: its dimensions, each a size of the call (B, Hq, Sq, Sk) or a number, the
+    seed of its elements, and the largest one."""
+
+    dims: tuple
+    seed: int
+    largest: float
+
+    def array(self, sizes, dtype):
+        shape = [dim if isinstance(dim, int) else getattr(sizes, dim.lower()) for dim in self.dims]
+        rng = np.random.default_rng(self.seed)
+        if np.issubdtype(dtype, np.integer):
+            return rng.integers(-int(self.largest), int(self.largest) + 1, shape).astype(dtype)
+        return rng.uniform(-self.largest, self.largest, shape).astype(dtype)
+
+
+@dataclass(frozen=True)
 class Form:
     """One form of the forward op or of the gradient, and a call. All is static and contiguous, or
     dynamic, as `static` and `strided` say: letters B, Sq, Sk, Hq, Hkv of the sizes that
@@ -90,7 +107,7 @@ class Form:
     scale: float | None = None
     score: tuple | None = None
     visible: tuple | None = None
-    captures: tuple = ()  # (type, value); of a memref with a number for each query head, a tuple
+    captures: tuple = ()  # (type, value); of a memref with a number for each query head, a tuple, of a tensor a Table
     kind: str = "memref"  # or "tensor"
     static: frozenset = frozenset()
     strided: tuple = ()  # (operand, kind)
@@ -153,10 +170,18 @@ class Form:
 
     def vectors(self):
         """Returns the captured arrays by their names."""
-        return {
-            f"capture{n}": np.array(value, np.float32 if "f32" in type else np.int32)
-            for n, (type, value) in enumerate(self.captures) if isinstance(value, tuple)
-        }  # fmt: skip
+        values = {f"capture{n}": value for n, value in enumerate(self.values())}
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
+    def values(self):
+        """Returns the captures: numbers and arrays."""
+        found = []
+        for type, value in self.captures:
+            dtype = np.float32 if "f32" in type else np.int32
+            if isinstance(value, Table):
+                value = value.array(self.sizes, dtype)
+            found.append(np.array(value, dtype) if isinstance(value, tuple) else value)
+        return found
 
     def form(self):
         """Returns the reference's keywords."""
@@ -166,7 +191,7 @@ class Form:
         if self.visible is not None:
             form["mask_mod"] = mods.mask_function(self.visible)
         if self.captures:
-            form["captures"] = tuple(value for _, value in self.captures)
+            form["captures"] = tuple(self.values())
         return form
 
     def call(self, kernel: gpu.Kernel | gpu.Launches):
@@ -177,8 +202,10 @@ class Form:
         for operand, _ in self.strided:
             for dim, stride in enumerate(self.strides(operand)):
                 values[f"{operand}_stride{dim}"] = stride
-        for n, (type, value) in enumerate(self.captures):
-            if not isinstance(value, tuple):
+        for n, ((type, _), value) in enumerate(zip(self.captures, self.values(), strict=True)):
+            if isinstance(value, np.ndarray):
+                values |= {f"capture{n}_{dim}": size for dim, size in enumerate(value.shape)}
+            else:
                 values[f"capture{n}"] = float(np.float32(value)) if type == "f32" else int(value)
         # Few enough for a CTA to have several work tiles.
         values["sm_count"] = grid.PAIRED_SM_COUNT if "--pairs=on" in self.options else grid.SM_COUNT

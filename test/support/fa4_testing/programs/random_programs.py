@@ -28,7 +28,7 @@ from fa4_testing.programs.flaws import FLAWS, REFUSALS, Flawed, check_flaw, flaw
 from fa4_testing.programs.paired import draw_pairs
 from fa4_testing.programs.mods import B, H, I, J, S, capture, f32, i32, index
 from fa4_testing.programs.gradient import Gradient
-from fa4_testing.programs.program import STAGES, Failed, Form, Program, Sizes
+from fa4_testing.programs.program import STAGES, Failed, Form, Program, Sizes, Table
 from fa4_testing.programs.shrink import Failure, reduce, runner_of, shrink
 from fa4.reference import Mask
 from fa4.tools import missing_tool
@@ -246,6 +246,36 @@ def _per_head(expression, numbers):
     return tuple(_per_head(part, numbers) for part in expression)
 
 
+def _by_element(expression, tables):
+    """The expression with these captures as tables. `tables`: number -> the indices at which the table is read."""
+    if not isinstance(expression, tuple):
+        return expression
+    if expression[0] == "capture" and expression[1] in tables:
+        return mods.element(*expression[1:], *tables[expression[1]])
+    return tuple(_by_element(part, tables) for part in expression)
+
+
+# What a dimension of a table counts, and the index at which it is read there.
+_TABLE_DIMS = (("B", B), ("Hq", H), ("Sq", I), ("Sk", J), (24, None))
+
+
+def _draw_tables(rng, form):
+    """Makes tensors of some captured numbers, whose elements are read at any index."""
+    tables, captures = {}, list(form.captures)
+    if rng.random() < 0.5:
+        return form
+    for n, (type, value) in enumerate(form.captures):
+        if type not in ("f32", "i32") or n in getattr(form, "wrt", ()) or isinstance(value, tuple):
+            continue
+        chosen = rng.permutation(len(_TABLE_DIMS))[: rng.integers(1, 5)]
+        dims, indices = zip(*(_TABLE_DIMS[each] for each in chosen))
+        positions = ("arith.addi", I, J)
+        tables[n] = [index or ("arith.remui", positions, mods.index(24)) for index in indices]
+        captures[n] = (f"{form.kind}<{'?x' * len(dims)}{type}>", Table(dims, int(rng.integers(2**31)), value))
+    score, visible = (_by_element(each, tables) for each in (form.score, form.visible))
+    return dataclasses.replace(form, score=score, visible=visible, captures=tuple(captures))
+
+
 def _draw_wrt(rng, gradient: Gradient) -> Gradient:
     """Asks for the gradients of some captured numbers, some of which become vectors with one for each query head."""
     numbers = [n for n, (type, _) in enumerate(gradient.captures) if type == "f32"]
@@ -312,11 +342,13 @@ def make(seed, number, gradient=False, pairs=False):
     """Makes a program, with `pairs` one on pairs of CTAs, and returns the name of its flaw, if it is to have one. That of
     a gradient is that docs/pairs.md has no such pairs."""
     rng = np.random.default_rng([seed, number])
+    # What a program was without tables, it stays beside them.
+    of_tables = np.random.default_rng([seed, number, 1])
     if gradient:
         form = draw_pairs(rng, draw_gradient(rng), pairs)
-        return form, refusal(form)
+        return _draw_tables(of_tables, form), refusal(form)
     flaw = list(FLAWS)[rng.integers(len(FLAWS))] if rng.random() < 0.3 else None
-    return draw_pairs(rng, draw_program(rng), pairs), flaw
+    return _draw_tables(of_tables, draw_pairs(rng, draw_program(rng), pairs)), flaw
 
 
 def run(program, folder, **more):

@@ -37,7 +37,7 @@ def _smaller_expressions(e, same_type=True):
                 yield (*e[:place], small, *e[place + 1 :])
 
 
-_CAPTURES = ("capture", "capture of head")
+_CAPTURES = ("capture", "capture of head", "element")
 
 
 def _captured(e):
