@@ -168,12 +168,15 @@ Value RoleCode::elementsBefore(unsigned number, int64_t dim, Value index) {
 }
 
 Value RoleCode::globalPointer(unsigned number, ArrayRef<Value> indices) {
+  return behind(argument(signature.pointerParameter(number)), number, indices);
+}
+
+Value RoleCode::behind(Value base, unsigned number, ArrayRef<Value> indices) {
   Value offset;
   for (auto [dim, index] : llvm::enumerate(indices)) {
     Value term = elementsBefore(number, dim, index);
     offset = offset ? arith::AddIOp::create(b, offset, term) : term;
   }
-  Value base = argument(signature.pointerParameter(number));
   Type element = signature.memrefType(number).getElementType();
   return LLVM::GEPOp::create(b, base.getType(), element, base,
                              LLVM::GEPArg(offset));

@@ -132,6 +132,10 @@ protected:
   /// Returns how many elements (i64) behind the first one of an argument the
   /// one with this index (i32) of a dimension is.
   mlir::Value elementsBefore(unsigned argument, int64_t dim, mlir::Value index);
+  /// Returns the pointer to the element that is as far behind `base` as the one
+  /// at `indices` (i32) of an argument is behind the first one.
+  mlir::Value behind(mlir::Value base, unsigned argument,
+                     llvm::ArrayRef<mlir::Value> indices);
   /// Returns a pointer to the element at `indices` (i32) of an argument.
   mlir::Value globalPointer(unsigned argument,
                             llvm::ArrayRef<mlir::Value> indices);

@@ -100,22 +100,26 @@ LogicalResult RoleLowering::lowerLoadScalar(LoadScalarOp op) {
   return success();
 }
 
-/// Reads the element, whose indices are brought into bounds.
+/// Reads the element, whose indices are brought into bounds. An address begins
+/// with the indices from outside of the block, as that of a row in front of a
+/// loop over keys, so that it is computed once.
 LogicalResult RoleLowering::lowerGather(GatherOp op) {
   if (isa<VectorType>(op.getType()))
     return op.emitOpError("reads a tile in a role whose threads hold none (run "
                           "tile-unroll first)");
   unsigned number = cast<BlockArgument>(op.getSource()).getArgNumber();
-  SmallVector<Value> indices;
+  SmallVector<Value> outside(op.getIndices().size(), constant(0));
+  SmallVector<Value> inside = outside;
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
     Value last = arith::SubIOp::create(b, number32(signature.size(number, dim)),
                                        constant(1));
-    indices.push_back(
-        arith::MinUIOp::create(b, toI32(mapping.lookupOrDefault(index)), last));
+    bool isOutside = index.getParentBlock() != op->getBlock();
+    (isOutside ? outside : inside)[dim] =
+        arith::MinUIOp::create(b, toI32(mapping.lookupOrDefault(index)), last);
   }
+  Value row = globalPointer(number, outside);
   mapping.map(op.getResult(),
-              LLVM::LoadOp::create(b, op.getType(),
-                                   globalPointer(number, indices),
+              LLVM::LoadOp::create(b, op.getType(), behind(row, number, inside),
                                    /*alignment=*/0, /*isVolatile=*/false,
                                    /*isNonTemporal=*/false,
                                    /*isInvariant=*/true));

@@ -16,6 +16,7 @@
 #include "fa4/Dialect/Tile/Analysis/RowPressure.h"
 #include "fa4/Dialect/Tile/Analysis/ValueHome.h"
 #include "fa4/Dialect/Tile/Transforms/Passes.h"
+#include "fa4/Support/NestedOps.h"
 #include "fa4/Target/RegisterBudget.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -268,7 +269,9 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     if (registers < uint64_t(2 * fragment) + kRegisterSlack)
       return fragment % 4 == 0 ? fragment / 2 : int64_t(fragment);
     int64_t columns = fragment;
-    if (columns % 4 == 0 && hasUniformIntegers(role))
+    // So does the address of each element of a table, in 64 bits.
+    if (columns % 4 == 0 &&
+        (hasUniformIntegers(role) || fa4::containsOp<GatherOp>(role)))
       columns /= 2;
     while (columns % 4 == 0 && 4 * columns > fragment &&
            pressure.getRegisters(columns) + kRegisterSlack > registers)
