@@ -122,10 +122,10 @@ func.func @empty(%q: tensor<1x64x1x64xbf16>, %x: tensor<1x0x1x64xbf16>) -> tenso
 
 // -----
 
-func.func @capture(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %a: memref<8x8xf32>) {
-  // expected-error @+1 {{not supported on sm_100a: a capture of type memref<8x8xf32>: only f32, i32, index, and f32 or i32 for each query head}}
-  attn.sdpa %x, %x, %x layout<bshd> captures(%a : memref<8x8xf32>) outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
-    mask_mod(%b: index, %h: index, %i: index, %j: index, %m: memref<8x8xf32>) {
+func.func @capture(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %a: memref<8x8xi64>) {
+  // expected-error @+1 {{not supported on sm_100a: a capture of type memref<8x8xi64>: only f32, i32, index, and tensors of f32, bf16, f16 or i32 with 1 to 4 dimensions}}
+  attn.sdpa %x, %x, %x layout<bshd> captures(%a : memref<8x8xi64>) outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+    mask_mod(%b: index, %h: index, %i: index, %j: index, %m: memref<8x8xi64>) {
       %t = arith.constant true
       attn.yield %t : i1
     }
@@ -399,12 +399,38 @@ func.func @no_keys(%q: memref<1x64x1x64xbf16>, %k: memref<1x0x1x64xbf16>, %v: me
 
 // -----
 
-func.func @read_at_a_key(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %a: memref<?xf32>) {
-  // expected-error @+1 {{not supported on sm_100a: 'memref.load' in score_mod: a captured tensor can be read only at the query head}}
+func.func @capture_of_five(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %a: memref<1x1x1x1x8xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: a capture of type memref<1x1x1x1x8xf32>: only f32, i32, index, and tensors of f32, bf16, f16 or i32 with 1 to 4 dimensions}}
+  attn.sdpa %x, %x, %x layout<bshd> captures(%a : memref<1x1x1x1x8xf32>) outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+    mask_mod(%b: index, %h: index, %i: index, %j: index, %m: memref<1x1x1x1x8xf32>) {
+      %t = arith.constant true
+      attn.yield %t : i1
+    }
+  return
+}
+
+// -----
+
+func.func @few_elements(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %a: memref<?x63xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: dimension 1 of 'capture0' has 63 elements, but is read at Sk = 64 indices}}
+  attn.sdpa %x, %x, %x layout<bshd> captures(%a : memref<?x63xf32>) outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m: memref<?x63xf32>) {
+      %e = memref.load %m[%b, %j] : memref<?x63xf32>
+      %r = arith.addf %s, %e : f32
+      attn.yield %r : f32
+    }
+  return
+}
+
+// -----
+
+func.func @view(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %a: memref<?xf32>) {
+  // expected-error @+1 {{not supported on sm_100a: 'bufferization.to_tensor' in score_mod: only elements of captured tensors can be read}}
   attn.sdpa %x, %x, %x layout<bshd> captures(%a : memref<?xf32>) outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index, %m: memref<?xf32>) {
       // expected-note @+1 {{this operation of score_mod}}
-      %e = memref.load %m[%j] : memref<?xf32>
+      %view = bufferization.to_tensor %m : memref<?xf32> to tensor<?xf32>
+      %e = tensor.extract %view[%j] : tensor<?xf32>
       %r = arith.addf %s, %e : f32
       attn.yield %r : f32
     }
