@@ -10,7 +10,7 @@ from torch.nn.attention import flex_attention as flex
 from torch.nn.functional import scaled_dot_product_attention
 
 from fa4_bench.hopper import ours
-from fa4_bench.hopper.meaning import flex_functions
+from fa4_bench.hopper.meaning import flex_functions, make_tables, meaning_of
 from fa4_bench.hopper.reference import Bounds
 from fa4_bench.hopper.replayed import DTYPES, Replayed
 
@@ -19,7 +19,7 @@ DEVICE = "cuda"
 
 
 def make_inputs(form, batch, queries, keys, heads, kv_heads, seed):
-    """Random tensors by name: normal numbers, [batch, tokens, heads, columns] as views of memory in the form's layout."""
+    """Random tensors by name: normal numbers, [batch, tokens, heads, columns] as views of memory in the form's layout, and the tables."""
     generator = torch.Generator(DEVICE).manual_seed(seed)
     order = ["bshd".index(letter) for letter in form.layout]
     value_dim = form.value_dim or form.head_dim
@@ -29,7 +29,8 @@ def make_inputs(form, batch, queries, keys, heads, kv_heads, seed):
         stored = torch.randn([shape[i] for i in order], generator=generator, device=DEVICE).to(DTYPES[form.dtype])
         return stored.permute([order.index(i) for i in range(4)])
 
-    inputs = {"q": draw(queries, heads, form.head_dim), "k": draw(keys, kv_heads, form.head_dim), "v": draw(keys, kv_heads, value_dim)}
+    tables = {f"capture{n}": table for n, table in enumerate(make_tables(form.kind, heads, max(queries, keys), DEVICE))}
+    inputs = tables | {"q": draw(queries, heads, form.head_dim), "k": draw(keys, kv_heads, form.head_dim), "v": draw(keys, kv_heads, value_dim)}
     return inputs | ({"dout": draw(queries, heads, value_dim)} if form.is_backward else {})
 
 
@@ -122,7 +123,7 @@ def flex_attention(problem, card, records):
     # One kernel for each row, of which lengths are known: torch would stop after some that differ.
     torch.compiler.reset()
     compiled = torch.compile(flex.flex_attention, dynamic=False)
-    score, mask = flex_functions(problem.row.kind)
+    score, mask = flex_functions(meaning_of(problem.row.kind, problem.row.heads, problem.row.length, DEVICE))
     blocks = mask and flex.create_block_mask(mask, None, None, problem.row.length, problem.row.length)
     return _of_torch("flex", problem, lambda q, k, v: compiled(q, k, v, score_mod=score, block_mask=blocks))
 

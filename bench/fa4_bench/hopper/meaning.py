@@ -4,6 +4,7 @@
 """What the kinds of attention in rows.py mean, as functions of torch: FlexAttention compiles them, and the reference computes with
 them. score(s, b, h, i, j) is the score of query i and key j, visible(i, j) whether it counts. specs.py says the same to fa4."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -63,8 +64,37 @@ MEANINGS = {
 }
 
 
-def flex_functions(kind):
+def make_tables(kind, heads, length, device):
+    """The captured tensors of a kind, in the order of its captures; the same in each call."""
+    generator = torch.Generator(device).manual_seed(length)
+    random = functools.partial(torch.randn, generator=generator, device=device)
+    match kind:
+        case "documents-table":
+            return [torch.arange(length, device=device, dtype=torch.int32) // DOCUMENT]
+        case "bias":
+            return [random(heads, length, length, dtype=torch.bfloat16)]
+        case "key-bias":
+            return [random(length)]
+        case "buckets":
+            return [random(heads, 2 * REACH)]
+    return []
+
+
+# What kinds mean with their tables.
+_OF_TABLES = {
+    "documents-table": lambda document: Meaning(visible=lambda i, j: document[i] == document[j]),
+    "bias": lambda bias: Meaning(score=lambda s, b, h, i, j: s + bias[h, i, j].to(s.dtype)),
+    "key-bias": lambda bias: Meaning(score=lambda s, b, h, i, j: s + bias[j].to(s.dtype)),
+    "buckets": lambda table: Meaning(score=lambda s, b, h, i, j: s + table[h, torch.clamp(j - i + REACH, 0, 2 * REACH - 1)].to(s.dtype)),
+}
+
+
+def meaning_of(kind, heads, length, device):
+    """The meaning of a kind in a call with so many query heads and positions."""
+    return _OF_TABLES[kind](*make_tables(kind, heads, length, device)) if kind in _OF_TABLES else MEANINGS[kind]
+
+
+def flex_functions(meaning):
     """(score_mod, mask_mod) as FlexAttention takes them, of as many queries as keys."""
-    meaning = MEANINGS[kind]
     mask = meaning.visible and (lambda b, h, i, j: meaning.visible(i, j))
     return meaning.score, mask

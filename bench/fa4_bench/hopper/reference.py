@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import torch
 
-from fa4_bench.hopper.meaning import MEANINGS, Meaning
+from fa4_bench.hopper.meaning import Meaning, meaning_of
 
 # Scores of a chunk: 2 GiB of float64, of which the gradient has about ten tensors.
 CHUNK = 2**28
@@ -91,10 +91,11 @@ def compute(kind, q, k, v, dout=None, narrow=None):
     out = torch.empty(batch, queries, heads, v.shape[3], dtype=dtype, device=device)
     lse = torch.empty(batch, heads, queries, dtype=dtype, device=device)
     gradients = tuple(torch.empty(x.shape, dtype=dtype, device=device) for x in (q, k, v)) if dout is not None else ()
+    meaning = meaning_of(kind, heads, max(queries, keys), device)
     for b, h in _chunks(batch, kv_heads, group * queries * keys):
         own = slice(h.start * group, h.stop * group)
         numbers = torch.arange(b.start, b.stop, device=device), torch.arange(own.start, own.stop, device=device)
-        chunk = Chunk(MEANINGS[kind], dtype, narrow, head_dim**-0.5, *numbers)
+        chunk = Chunk(meaning, dtype, narrow, head_dim**-0.5, *numbers)
         parts = [x[b, :, heads_of].to(dtype).transpose(1, 2) for x, heads_of in ((q, own), (k, h), (v, h))]
         parts[1:] = (x.repeat_interleave(group, 1) for x in parts[1:])
         result, sums = chunk.attend(*parts)

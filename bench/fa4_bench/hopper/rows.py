@@ -35,6 +35,11 @@ KINDS = {
     "alibi-causal": _causal_pairs,
     "softcap": lambda n: n * n,
     "relative": lambda n: n * n,
+    # Those that read tables: the document of each token, a bias by head, query and key, one by key, and one by distance.
+    "documents-table": lambda n: n * min(n, DOCUMENT),
+    "bias": lambda n: n * n,
+    "key-bias": lambda n: n * n,
+    "buckets": lambda n: n * n,
 }
 # Those that hide scores by a function or a window, and leave the others as they are.
 MASKS = ("window", "documents", "prefix")
@@ -120,7 +125,10 @@ GROUPS = {
     "forward": [*_rows(["fwd"], (128, 64), PLAIN, LENGTHS), *_rows(["fwd"], [256], ["full"], [4]), *_rows(["fwd"], [256], ["causal"], [16])],
     "backward": _rows(["bwd"], (128, 64), PLAIN, LENGTHS),
     "mods": _rows(["fwd", "bwd"], (128, 64), ("alibi", "softcap", "relative", "window", "documents", "prefix"), [4]),
+    "tables": _rows(["fwd", "bwd"], (128, 64), ("documents-table", "bias", "key-bias", "buckets"), [4]),
 }
+# The groups of which FlexAttention is the peer.
+FLEX_GROUPS = ("mods", "tables")
 QUICK = ("fwd-hd128-full-4k", "fwd-hd64-causal-1k")
 ROWS = {row.name: row for rows in GROUPS.values() for row in rows}
 

@@ -36,6 +36,22 @@ def _relative(s, b, h, i, j):
     return s + 0.01 * math.minimum(math.maximum(j - i, -REACH), REACH)
 
 
+def _of_one_document(b, h, i, j, document):
+    return document[i] == document[j]
+
+
+def _bias(s, b, h, i, j, bias):
+    return s + bias[h, i, j]
+
+
+def _key_bias(s, b, h, i, j, bias):
+    return s + bias[j]
+
+
+def _buckets(s, b, h, i, j, table):
+    return s + table[h, math.minimum(math.maximum(j - i + REACH, 0), 2 * REACH - 1)]
+
+
 CLAUSES = {
     "full": {},
     "causal": {"mask": "causal"},
@@ -47,6 +63,10 @@ CLAUSES = {
     "alibi-causal": {"score_mod": _alibi, "mask": "causal_top_left"},
     "softcap": {"score_mod": _softcap},
     "relative": {"score_mod": _relative},
+    "documents-table": {"mask_mod": _of_one_document, "captures": {"document": "i32 Positions"}},
+    "bias": {"score_mod": _bias, "captures": {"bias": "bf16 Heads Queries Keys"}},
+    "key-bias": {"score_mod": _key_bias, "captures": {"bias": "f32 Keys"}},
+    "buckets": {"score_mod": _buckets, "captures": {"table": "f32 Heads Buckets"}},
 }
 
 

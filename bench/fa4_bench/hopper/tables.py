@@ -10,7 +10,7 @@ of rows by name."""
 import math
 
 from fa4_testing import results
-from fa4_bench.hopper.rows import GROUPS, MASKS, ROWS, group_of
+from fa4_bench.hopper.rows import FLEX_GROUPS, GROUPS, MASKS, ROWS, group_of
 
 OURS = "ours:default"
 PROTOCOLS = ("burst", "sustained")
@@ -79,7 +79,7 @@ def missed_of_row(name, row, protocol):
     """Sentences on the bars that a row misses by itself."""
     found = speeds(row, protocol)
     mine, best, fa4 = found.get(OURS), best_peer(found), found.get("fa4")
-    where, is_mod = f"{name}, {protocol}", group_of(name) == "mods"
+    where, is_mod = f"{name}, {protocol}", group_of(name) in FLEX_GROUPS
     if mine is None:
         return [f"{where}: no kernel of ours was timed"]
     if best is None:
