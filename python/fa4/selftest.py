@@ -41,6 +41,10 @@ def _slopes(score, b, h, q_idx, kv_idx, slopes):
     return score + slopes[h] * (kv_idx - q_idx)
 
 
+def _bias_of_key(score, b, h, q_idx, kv_idx, table):
+    return score + table[b, kv_idx]
+
+
 def _stripes(b, h, q_idx, kv_idx):
     return (q_idx + kv_idx) % 3 != 0
 
@@ -79,6 +83,7 @@ CASES = (
     Case("score_mod", SOFTCAP),
     Case("mask_mod", {"mask_mod": _stripes}),
     Case("captured_tensor", {"score_mod": _slopes, "captures": {"slopes": "f32 Hq"}}),
+    Case("captured_table", {"score_mod": _bias_of_key, "captures": {"table": "f32 B Sk"}}),
     Case("gradient", {}, 64, backward=True, is_timed=True),
     Case("gradient_causal", {"mask": "causal"}, backward=True, is_timed=True),
     Case("gradient_score_mod", {"score_mod": _scaled, "captures": {"cap": "f32"}}, 64, backward=True),

@@ -4,13 +4,12 @@
 """What the kinds of attention in rows.py mean, as functions of torch: FlexAttention compiles them, and the reference computes with
 them. score(s, b, h, i, j) is the score of query i and key j, visible(i, j) whether it counts. specs.py says the same to fa4."""
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
-from fa4_bench.hopper.rows import CAP, DOCUMENT, PREFIX, REACH, WINDOW
+from fa4_bench.hopper.rows import CAP, DOCUMENT, PREFIX, REACH, TABLE_SHAPES, WINDOW
 
 
 @dataclass(frozen=True)
@@ -66,18 +65,12 @@ MEANINGS = {
 
 def make_tables(kind, heads, length, device):
     """The captured tensors of a kind, in the order of its captures; the same in each call."""
+    if kind == "documents-table":
+        return [torch.arange(length, device=device, dtype=torch.int32) // DOCUMENT]
     generator = torch.Generator(device).manual_seed(length)
-    random = functools.partial(torch.randn, generator=generator, device=device)
-    match kind:
-        case "documents-table":
-            return [torch.arange(length, device=device, dtype=torch.int32) // DOCUMENT]
-        case "bias":
-            return [random(heads, length, length, dtype=torch.bfloat16)]
-        case "key-bias":
-            return [random(length)]
-        case "buckets":
-            return [random(heads, 2 * REACH)]
-    return []
+    dtype = torch.bfloat16 if kind == "bias" else torch.float32
+    shapes = TABLE_SHAPES[kind](heads, length) if kind in TABLE_SHAPES else []
+    return [torch.randn(shape, generator=generator, device=device, dtype=dtype) for shape in shapes]
 
 
 # What kinds mean with their tables.

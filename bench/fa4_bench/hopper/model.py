@@ -8,6 +8,7 @@ import subprocess
 
 from fa4 import tools
 from fa4_bench.hopper import ours
+from fa4_bench.hopper.rows import TABLE_SHAPES
 from fa4_bench.timing.model import for_each
 
 
@@ -21,6 +22,8 @@ def manifest_of(folder):
 def cycles(row, folder):
     """(cycles of all launches, where the costs of instructions come from)."""
     sizes = dict(B=row.batch, Sq=row.length, Sk=row.length, Hq=row.heads, Hkv=row.heads)
+    shapes = TABLE_SHAPES[row.kind](row.heads, row.length) if row.kind in TABLE_SHAPES else []
+    sizes |= {f"capture{n}_{dim}": size for n, shape in enumerate(shapes) for dim, size in enumerate(shape)}
     command = [tools.find_tool("fa4-sim"), manifest_of(folder), *(f"{name}={size}" for name, size in sizes.items()), "--time", "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
     try:

@@ -41,6 +41,13 @@ KINDS = {
     "key-bias": lambda n: n * n,
     "buckets": lambda n: n * n,
 }
+# The shapes of the tables of a kind, in the order of its captures, for as many query heads and positions.
+TABLE_SHAPES = {
+    "documents-table": lambda heads, length: [(length,)],
+    "bias": lambda heads, length: [(heads, length, length)],
+    "key-bias": lambda heads, length: [(length,)],
+    "buckets": lambda heads, length: [(heads, 2 * REACH)],
+}
 # Those that hide scores by a function or a window, and leave the others as they are.
 MASKS = ("window", "documents", "prefix")
 DTYPES, LAYOUTS = ("bf16", "f16"), ("bshd", "bhsd", "sbhd")
