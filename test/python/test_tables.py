@@ -79,3 +79,15 @@ def test_a_table_has_an_element_wherever_it_is_read():
         kernel.simulate(**given, seen=np.ones((2, 69), bool))
     with pytest.raises(fa4.Fa4Error, match="capture0_0, must be at least B: a region reads it at each sequence"):
         kernel.simulate(**given, seen=np.ones((1, 70), bool))
+
+
+def test_a_table_has_elements():
+    """A table without elements does not make a call empty: with queries and keys it must be refused, and without them change
+    nothing."""
+    form = dict(score_mod=lambda s, b, h, i, j, t: s + t[j // 1000, h], captures={"t": "f32 M N"})
+    kernel = fa4.compile(fa4.sdpa(q="B S H 64", k="B S H 64", **form))
+    given = draw("q", "k", "v", rng=np.random.default_rng())
+    with pytest.raises(fa4.Fa4Error, match="dimension 0 of 'capture0', capture0_0, must be at least 1"):
+        kernel.simulate(**given, t=np.zeros((0, 2), np.float32))
+    nothing = {name: array[:, :0] for name, array in given.items()}
+    assert kernel.simulate(**nothing, t=np.zeros((0, 2), np.float32)).out.shape == (2, 0, 2, 64)

@@ -164,7 +164,9 @@ static constexpr StringLiteral kIndexNames[kNumIndexArgs] = {
 /// The op's check compares sizes that are static.
 void KernelLaunch::requireElements(unsigned capture, StringRef name) {
   auto type = cast<ShapedType>(conversion.op.getCaptures()[capture].getType());
+  llvm::SmallDenseSet<unsigned> indexed;
   for (auto [dim, index] : findIndexedDims(conversion.op, capture)) {
+    indexed.insert(dim);
     SizeOfOperand count = getCountOfIndex(conversion.op, index);
     if (!type.isDynamicDim(dim) && !ShapedType::isDynamic(count.size))
       continue;
@@ -179,6 +181,20 @@ void KernelLaunch::requireElements(unsigned capture, StringRef name) {
                       dim, name, size, least, kIndexNames[index])
             .str());
   }
+  // A table without elements is no reason to leave out the launch.
+  std::string isEmpty;
+  for (unsigned index : llvm::seq(kNumIndexArgs))
+    if (SizeOfOperand count = getCountOfIndex(conversion.op, index);
+        ShapedType::isDynamic(count.size))
+      isEmpty += llvm::formatv(" || {0} == 0", count.name).str();
+  for (int64_t dim : llvm::seq(type.getRank()))
+    if (type.isDynamicDim(dim) && !indexed.contains(dim)) {
+      StringRef size = getDim(types.size() - 1, dim);
+      require(size + " >= 1" + isEmpty,
+              llvm::formatv("dimension {0} of '{1}', {2}, must be at least 1",
+                            dim, name, size)
+                  .str());
+    }
 }
 
 void KernelLaunch::addCapturedVectors() {

@@ -11,10 +11,10 @@
 // CHECK-SAME: %[[SLOPES:[^ ]*]]: memref<?xf32> {tile.dims = ["Hq"], tile.name = "capture3"}
 // CHECK-SAME: condition = "capture0_0 >= Hq", message = "dimension 0 of 'capture0', capture0_0, must be at least Hq: a region reads it at each query head"
 // CHECK-SAME: condition = "capture0_1 >= Sq"
+// CHECK-SAME: condition = "capture0_2 >= 1 || B == 0 || Hq == 0 || Sq == 0 || Sk == 0"
 // CHECK-SAME: condition = "capture1_0 >= B"
 // CHECK-SAME: condition = "512 >= Sk"
 // CHECK-SAME: condition = "capture2_0 >= B"
-// CHECK-NOT: condition = "capture0_2
 // CHECK: tile.load_rows %[[SLOPES]]
 // CHECK: scf.for
 // CHECK-DAG: tile.gather %[[BIAS]][%{{.*}}, %{{.*}}, %{{.*}}] : memref<?x?x?xf32>, vector<256x128xindex>, vector<256x128xindex>, vector<256x128xindex> -> vector<256x128xf32>

@@ -292,9 +292,9 @@ def Tile_GatherOp : Tile_Op<"gather", !listconcat([Pure], ElementwiseMappable.tr
   let description = [{
     Element `e` of the result is `source[i0, i1, ...]`, where each index is that of element `e`, or one `index` for all
     elements: a bias by query and key, the document of each key, a table by a bucket that is computed. Threads read what
-    they hold, so that the tensor may begin anywhere and have any strides. **An index out of bounds, taken as an unsigned number, counts as the last
-    one of its dimension**: lanes compute rows behind the end of a sequence, too, and read nothing there that does not
-    exist. Each dimension has one element at least (a condition of the launch).
+    they hold, so that the tensor may begin anywhere and have any strides. **An index out of bounds, taken as an unsigned
+    number, counts as the last one of its dimension**: lanes compute rows behind the end of a sequence, too, and read
+    nothing there that does not exist. Each dimension has one element at least (a condition of the launch).
 
     As for `tile.load_scalar`, `source` is an argument of the kernel, to which the kernel writes nothing. The operation
     works element by element, so that passes cut and unroll it as they do arithmetic.
