@@ -260,7 +260,8 @@ class Kernel:
         names = self._names()
         known = set(names)
         if self.spec:
-            sizes = {name for shape in self.spec.tensors.values() for name in shape if isinstance(name, str)}
+            tensors = self.spec.tensors | self.spec.captured_tensors
+            sizes = {name for shape in tensors.values() for name in shape if isinstance(name, str)}
             known |= sizes
         types = self.spec.all_captures if self.spec else self._types_of_captures()
         numbers: dict[str, int | float] = {}

@@ -334,9 +334,13 @@ class Spec:
         return {name: size for name, size in sizes.items() if size is not None}
 
     def names_of_sizes(self) -> dict[str, int | str]:
-        """What this spec has for the sizes of the manifest."""
+        """What this spec has for the sizes of the manifest. Those of a table are named by its number among the captures."""
         homes = (("B", "q", "b"), ("Sq", "q", "s"), ("Tq", "q", "t"), ("Hq", "q", "h"), ("Sk", "k", "s"), ("Tk", "k", "t"), ("Hkv", "k", "h"))
-        return {name: getattr(self, tensor)[self.layout.index(letter)] for name, tensor, letter in homes if letter in self.layout}
+        sizes = {name: getattr(self, tensor)[self.layout.index(letter)] for name, tensor, letter in homes if letter in self.layout}
+        tensors = self.captured_tensors
+        for number, name in enumerate(self.all_captures):
+            sizes |= {f"capture{number}_{dim}": size for dim, size in enumerate(tensors.get(name, ()))}
+        return sizes
 
     def count_flops(self, B: int, Hq: int, Sq: int, Sk: int, **captures) -> int:
         """The operations of the products of matrices, of pairs of a query and a key that `mask` and `mask_mod` see: two

@@ -91,3 +91,12 @@ def test_a_table_has_elements():
         kernel.simulate(**given, t=np.zeros((0, 2), np.float32))
     nothing = {name: array[:, :0] for name, array in given.items()}
     assert kernel.simulate(**nothing, t=np.zeros((0, 2), np.float32)).out.shape == (2, 0, 2, 64)
+
+
+def test_times_name_the_sizes_of_tables():
+    """A call without arrays gives the sizes of a table by the names of the spec: those of q and k count, too, others must be given."""
+    mod = lambda s, b, h, i, j, near, far: s + near[b, j] + far[h, 0]
+    kernel = fa4.compile(fa4.sdpa(q="B S H 64", k="B S H 64", score_mod=mod, captures={"near": "f32 B S", "far": "f32 H N"}))
+    assert kernel.time(B=1, S=130, H=2, N=3).cycles > 0
+    with pytest.raises(fa4.SpecError, match="the call does not say how large N is"):
+        kernel.time(B=1, S=130, H=2)
