@@ -18,6 +18,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
 #include <map>
+#include <utility>
 
 using namespace fa4;
 using llvm::Error;
@@ -87,13 +88,40 @@ static sim::Values allSizes(const sim::Manifest &manifest,
   return all;
 }
 
+static size_t countUnmet(const sim::Manifest &manifest, const Sizes &chosen) {
+  sim::Values sizes = allSizes(manifest, chosen);
+  return llvm::count_if(
+      manifest.requirements, [&](const sim::Requirement &requirement) {
+        return requirement.condition.tryInteger(sizes).value_or(0) == 0;
+      });
+}
+
+/// Gives `value` to sizes that are no lengths where fewer of the manifest's
+/// conditions are unmet then: a table has as many elements as there are keys.
+static void meetRequirements(const sim::Manifest &manifest,
+                             const std::set<std::string> &lengths,
+                             int64_t value, Sizes &sizes) {
+  size_t unmet = countUnmet(manifest, sizes);
+  for (auto &[name, size] : sizes) {
+    if (unmet == 0)
+      return;
+    if (lengths.count(name))
+      continue;
+    int64_t before = std::exchange(size, value);
+    size_t left = countUnmet(manifest, sizes);
+    if (left < unmet)
+      unmet = left;
+    else
+      size = before;
+  }
+}
+
 /// The CTAs of a launch; 0 where the sizes do not say, or the kernel does not
 /// take them.
 static int64_t countCtas(const sim::Manifest &manifest, const Sizes &chosen) {
+  if (countUnmet(manifest, chosen) != 0)
+    return 0;
   sim::Values sizes = allSizes(manifest, chosen);
-  for (const sim::Requirement &requirement : manifest.requirements)
-    if (requirement.condition.tryInteger(sizes).value_or(0) == 0)
-      return 0;
   int64_t ctas = 1;
   for (const sim::Expression &extent : manifest.launches.front().grid)
     ctas *= extent.tryInteger(sizes).value_or(0);
@@ -113,6 +141,7 @@ static void fillSms(const sim::Manifest &manifest,
       continue;
     Sizes larger = sizes;
     larger[name] = (sms + ctas - 1) / ctas;
+    meetRequirements(manifest, lengths, larger[name], larger);
     if (countCtas(manifest, larger) > ctas)
       return void(sizes = larger);
   }
@@ -212,6 +241,7 @@ Expected<ModelledTime> fa4::modelTime(StringRef text, StringRef ptx,
   if (!module)
     return module.takeError();
   Sizes sizes = chooseSizes(*manifest, lengths);
+  meetRequirements(*manifest, lengths, usualLength, sizes);
   const TargetDescription *target = nullptr;
   if (!(*module)->targets.empty())
     target = lookupTarget((*module)->targets.front());
