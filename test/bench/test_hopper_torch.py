@@ -43,10 +43,11 @@ def test_reference(kind, queries, keys, monkeypatch):
         monkeypatch.setattr(reference, "CHUNK", 1)
     found = reference.compute(kind, *(inputs[name] for name in "qkv"), inputs["dout"])
     arrays = {name: tensor.double().numpy() for name, tensor in inputs.items()}
-    given = {name: arrays[name] for name in "qkv"}
-    wanted = specs.spec(Form("fwd", 16, kind)).reference(**given)
+    forward, backward = specs.spec(Form("fwd", 16, kind)), specs.spec(form)
+    tables = {name: arrays[f"capture{n}"] for n, name in enumerate(forward.captures)}
+    wanted = forward.reference(**{name: arrays[name] for name in "qkv"}, **tables)
     assert largest(found.out.numpy(), wanted.out) < 1e-7 and largest(found.lse.numpy(), wanted.lse) < 1e-7
-    gradients = specs.spec(form).reference(**arrays)
+    gradients = backward.reference(**{name: arrays[name] for name in ("q", "k", "v", "dout")}, **tables)
     for result, name in zip(found.gradients, ("dq", "dk", "dv"), strict=True):
         assert largest(result.numpy(), gradients[name]) < 1e-6, name
 
