@@ -269,7 +269,8 @@ struct TileUnroll : public fa4::tile::impl::TileUnrollBase<TileUnroll> {
     if (registers < uint64_t(2 * fragment) + kRegisterSlack)
       return fragment % 4 == 0 ? fragment / 2 : int64_t(fragment);
     int64_t columns = fragment;
-    // So does the address of each element of a table, in 64 bits.
+    // Beside a column, its integers take registers, and so does the address of
+    // an element of a table, which has 64 bits.
     if (columns % 4 == 0 &&
         (hasUniformIntegers(role) || fa4::containsOp<GatherOp>(role)))
       columns /= 2;

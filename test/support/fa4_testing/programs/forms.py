@@ -41,9 +41,9 @@ NEAR = ("arith.andi", ("cmpi", "sle", ("arith.subi", I, J), index(30)), ("cmpi",
 BUCKET = ("arith.minsi", ("arith.maxsi", ("arith.addi", ("arith.subi", I, J), index(20)), index(0)), index(40))
 
 
-def table(rank, dims, largest, type="f32"):
+def table(dims, largest, type="f32", kind="memref"):
     """A captured tensor."""
-    return (f"memref<{'?x' * rank}{type}>", Table(dims, seed=5, largest=largest))
+    return Table(dims, seed=5, largest=largest).captured(type, kind)
 
 
 SCORE_MODS = {
@@ -63,12 +63,12 @@ SCORE_MODS = {
     "of the key only": dict(score=("sitofp", ("to_i32", ("arith.remui", J, index(5))))),
     "slopes": dict(score=("arith.addf", S, ("arith.mulf", capture_of_head(0, "f32"), distance(f32(0.05)))), captures=(("memref<?xf32>", (0.9, -0.4)),)),
     "caps": dict(score=capped(S, capture_of_head(1, "f32")), captures=(("f32", 1.0), ("memref<?xf32>", (1.5, 4.0)))),
-    "table": dict(score=("arith.addf", S, element(0, "f32", B, H, I, J)), captures=(table(4, ("B", "Hq", "Sq", "Sk"), 2.0),)),
-    "table by key": dict(score=("arith.addf", S, element(0, "f32", B, J)), captures=(table(2, ("B", "Sk"), 2.0),)),
-    "table by query": dict(score=("arith.mulf", S, element(1, "f32", I)), captures=(("f32", 2.0), table(1, ("Sq",), 1.5))),
-    "table by bucket": dict(score=("arith.addf", S, element(0, "f32", H, BUCKET)), captures=(table(2, ("Hq", 41), 2.0),)),
-    "table by batch": dict(score=("arith.mulf", S, element(0, "f32", B)), captures=(table(1, ("B",), 1.5),)),
-    "table of a tensor": dict(score=("arith.addf", S, element(0, "f32", J, H)), kind="tensor", captures=(("tensor<?x?xf32>", table(2, ("Sk", "Hq"), 2.0)[1]),)),
+    "table": dict(score=("arith.addf", S, element(0, "f32", B, H, I, J)), captures=(table(("B", "Hq", "Sq", "Sk"), 2.0),)),
+    "table by key": dict(score=("arith.addf", S, element(0, "f32", B, J)), captures=(table(("B", "Sk"), 2.0),)),
+    "table by query": dict(score=("arith.mulf", S, element(1, "f32", I)), captures=(("f32", 2.0), table(("Sq",), 1.5))),
+    "table by bucket": dict(score=("arith.addf", S, element(0, "f32", H, BUCKET)), captures=(table(("Hq", 41), 2.0),)),
+    "table by batch": dict(score=("arith.mulf", S, element(0, "f32", B)), captures=(table(("B",), 1.5),)),
+    "table of a tensor": dict(score=("arith.addf", S, element(0, "f32", J, H)), kind="tensor", captures=(table(("Sk", "Hq"), 2.0, kind="tensor"),)),
     "narrow": dict(score=("arith.addf", S, ("bf16", distance(f32(1 / 64))))),
 }  # fmt: skip
 MASK_MODS = {
@@ -85,10 +85,10 @@ MASK_MODS = {
     "nothing": dict(visible=NEVER),
     "by a capture": dict(visible=("cmpi", "eq", capture(0, "i32"), capture(1, "i32")), captures=(("i32", 1), ("i32", 1))),
     "windows": dict(visible=("cmpi", "sle", ("arith.subi", ("to_i32", I), ("to_i32", J)), capture_of_head(0, "i32")), captures=(("memref<?xi32>", (3, 40)),)),
-    "table by both": dict(visible=("cmpi", "sgt", element(0, "i32", J, I), i32(0)), captures=(table(2, ("Sk", "Sq"), 1, "i32"),)),
+    "table by both": dict(visible=("cmpi", "sgt", element(0, "i32", J, I), i32(0)), captures=(table(("Sk", "Sq"), 1, "i32"),)),
     "documents of tables": dict(visible=("cmpi", "eq", element(0, "i32", B, I), element(1, "i32", B, J)), mask=Mask(BR, 90, None),
-                                captures=(table(2, ("B", "Sq"), 1, "i32"), table(2, ("B", "Sk"), 1, "i32"))),
-    "length of a table": dict(visible=("cmpi", "slt", ("to_i32", J), ("arith.addi", element(0, "i32", B), i32(60))), captures=(table(1, ("B",), 50, "i32"),)),
+                                captures=(table(("B", "Sq"), 1, "i32"), table(("B", "Sk"), 1, "i32"))),
+    "length of a table": dict(visible=("cmpi", "slt", ("to_i32", J), ("arith.addi", element(0, "i32", B), i32(60))), captures=(table(("B",), 50, "i32"),)),
     "of the head": dict(visible=("cmpi", "ne", H, index(1))),
     "some rows": dict(visible=("cmpi", "ne", ("arith.remui", I, index(3)), index(0))),
     "uniform": dict(visible=("select", ("cmpi", "ult", B, J), ("cmpi", "sge", H, B), NEVER)),

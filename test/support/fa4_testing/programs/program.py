@@ -91,6 +91,10 @@ class Table:
             return rng.integers(-int(self.largest), int(self.largest) + 1, shape).astype(dtype)
         return rng.uniform(-self.largest, self.largest, shape).astype(dtype)
 
+    def captured(self, type, kind="memref"):
+        """The capture, with elements of this type, of which all sizes are dynamic."""
+        return f"{kind}<{'?x' * len(self.dims)}{type}>", self
+
 
 @dataclass(frozen=True)
 class Form:

@@ -237,22 +237,13 @@ def draw_program(rng) -> Program:
     )  # fmt: skip
 
 
-def _per_head(expression, numbers):
-    """The expression with these captures as vectors, of which it takes the number of the query head."""
+def _replaced(expression, captures):
+    """The expression with other ones in place of some captured numbers. `captures`: number -> function of number and type."""
     if not isinstance(expression, tuple):
         return expression
-    if expression[0] == "capture" and expression[1] in numbers:
-        return mods.capture_of_head(*expression[1:])
-    return tuple(_per_head(part, numbers) for part in expression)
-
-
-def _by_element(expression, tables):
-    """The expression with these captures as tables. `tables`: number -> the indices at which the table is read."""
-    if not isinstance(expression, tuple):
-        return expression
-    if expression[0] == "capture" and expression[1] in tables:
-        return mods.element(*expression[1:], *tables[expression[1]])
-    return tuple(_by_element(part, tables) for part in expression)
+    if expression[0] == "capture" and expression[1] in captures:
+        return captures[expression[1]](*expression[1:])
+    return tuple(_replaced(part, captures) for part in expression)
 
 
 # What a dimension of a table counts, and the index at which it is read there.
@@ -270,9 +261,10 @@ def _draw_tables(rng, form):
         chosen = rng.permutation(len(_TABLE_DIMS))[: rng.integers(1, 5)]
         dims, indices = zip(*(_TABLE_DIMS[each] for each in chosen))
         positions = ("arith.addi", I, J)
-        tables[n] = [index or ("arith.remui", positions, mods.index(24)) for index in indices]
-        captures[n] = (f"{form.kind}<{'?x' * len(dims)}{type}>", Table(dims, int(rng.integers(2**31)), value))
-    score, visible = (_by_element(each, tables) for each in (form.score, form.visible))
+        read_at = [each or ("arith.remui", positions, index(24)) for each in indices]
+        tables[n] = lambda n, type, read_at=read_at: mods.element(n, type, *read_at)
+        captures[n] = Table(dims, int(rng.integers(2**31)), value).captured(type, form.kind)
+    score, visible = (_replaced(each, tables) for each in (form.score, form.visible))
     return dataclasses.replace(form, score=score, visible=visible, captures=tuple(captures))
 
 
@@ -287,7 +279,7 @@ def _draw_wrt(rng, gradient: Gradient) -> Gradient:
         values = np.float32(captures[n][1] * rng.uniform(0.8, 1.1, gradient.sizes.hq))
         captures[n] = ("memref<?xf32>", tuple(map(float, values)))
     return dataclasses.replace(
-        gradient, captures=tuple(captures), score=_per_head(gradient.score, vectors), wrt=tuple(_subset(rng, numbers, 0.6))
+        gradient, captures=tuple(captures), score=_replaced(gradient.score, dict.fromkeys(vectors, mods.capture_of_head)), wrt=tuple(_subset(rng, numbers, 0.6))
     )
 
 
