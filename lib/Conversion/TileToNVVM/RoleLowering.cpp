@@ -73,10 +73,16 @@ LogicalResult RoleLowering::lowerDim(memref::DimOp op) {
   return success();
 }
 
+/// Reads what does not change while the kernel runs, so that LLVM may move and
+/// merge reads (PTX ISA, ld.global.nc).
+static Value loadConstant(ImplicitLocOpBuilder &b, Type type, Value pointer) {
+  return LLVM::LoadOp::create(b, type, pointer, /*alignment=*/0,
+                              /*isVolatile=*/false, /*isNonTemporal=*/false,
+                              /*isInvariant=*/true);
+}
+
 /// Reads the element, or the first one in place of one out of bounds (a tensor
-/// has at least one element), so that no branch is needed. The tensor does not
-/// change while the kernel runs, so that LLVM may move and merge reads (PTX
-/// ISA, ld.global.nc).
+/// has at least one element), so that no branch is needed.
 LogicalResult RoleLowering::lowerLoadScalar(LoadScalarOp op) {
   unsigned number = cast<BlockArgument>(op.getSource()).getArgNumber();
   SmallVector<Value> indices;
@@ -91,9 +97,7 @@ LogicalResult RoleLowering::lowerLoadScalar(LoadScalarOp op) {
   for (Value &index : indices)
     index = arith::SelectOp::create(b, inBounds, index, constant(0));
   Type type = op.getType();
-  Value element = LLVM::LoadOp::create(
-      b, type, globalPointer(number, indices), /*alignment=*/0,
-      /*isVolatile=*/false, /*isNonTemporal=*/false, /*isInvariant=*/true);
+  Value element = loadConstant(b, type, globalPointer(number, indices));
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   mapping.map(op.getResult(),
               arith::SelectOp::create(b, inBounds, element, zero));
@@ -119,10 +123,7 @@ LogicalResult RoleLowering::lowerGather(GatherOp op) {
   }
   Value row = globalPointer(number, outside);
   mapping.map(op.getResult(),
-              LLVM::LoadOp::create(b, op.getType(), behind(row, number, inside),
-                                   /*alignment=*/0, /*isVolatile=*/false,
-                                   /*isNonTemporal=*/false,
-                                   /*isInvariant=*/true));
+              loadConstant(b, op.getType(), behind(row, number, inside)));
   return success();
 }
 
