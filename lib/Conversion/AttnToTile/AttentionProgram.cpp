@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionProgram.h"
+#include "fa4/Target/LaunchLimits.h"
 #include "CaptureReads.h"
 #include "ModVectorizer.h"
 #include "TileBuilders.h"
@@ -162,6 +163,31 @@ TileValue AttentionProgram::readCapture(unsigned number, Value queryHead,
       b, VectorType::get({rows}, vector.getElementType()), argument, queryHead,
       /*dim=*/IntegerAttr());
   return {read, /*overRows=*/true};
+}
+
+PositionRange AttentionProgram::readVisibleBlocks() {
+  auto read = [&](StringRef name) -> Value {
+    Value numbers = getArgument(name);
+    if (!numbers)
+      return Value();
+    unsigned heads = order.lseHead();
+    bool hasHeads = cast<MemRefType>(numbers.getType()).getDimSize(heads) != 1;
+    SmallVector<Value> at = rowIndices(tileIndex, hasHeads ? head : zero);
+    Value number = arith::IndexCastOp::create(
+        b, b.getIndexType(), tile::LoadScalarOp::create(b, numbers, at));
+    // Passes know of a number in memory what its bounds tell.
+    return min(max(number, -1), index(kMaxSize));
+  };
+  return {read("first"), read("last")};
+}
+
+PositionRange AttentionProgram::intersect(const PositionRange &x,
+                                          const PositionRange &y) {
+  auto meet = [](Value x, Value y, auto &&choose) {
+    return x && y ? choose(x, y) : x ? x : y;
+  };
+  return {meet(x.first, y.first, [&](Value x, Value y) { return max(x, y); }),
+          meet(x.last, y.last, [&](Value x, Value y) { return min(x, y); })};
 }
 
 Value AttentionProgram::getArgument(StringRef name) {

@@ -11,6 +11,7 @@
 
 #include "ModVectorizer.h"
 #include "ScoreDerivative.h"
+#include "VisibleRange.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -147,6 +148,12 @@ protected:
   TileValue readCapture(unsigned number, mlir::Value queryHead, int64_t rows);
   /// Returns the arguments that are captures; null for a captured vector.
   llvm::SmallVector<mlir::Value> getScalarCaptures();
+  /// Returns the positions which the work tile has to visit by the kernel's
+  /// arguments "first" and "last" (VisibleBlocks.h), or no bounds if there are
+  /// none.
+  PositionRange readVisibleBlocks();
+  /// Returns the positions that are in both ranges.
+  PositionRange intersect(const PositionRange &x, const PositionRange &y);
   /// Returns null if the kernel has no argument of this name.
   mlir::Value getArgument(llvm::StringRef name);
   /// Sets the elements of a tile that are not `visible` to -inf in some steps

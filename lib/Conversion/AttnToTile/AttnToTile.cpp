@@ -14,6 +14,7 @@
 #include "LimitScores.h"
 #include "PositionArithmetic.h"
 #include "SdpaProgram.h"
+#include "VisibleBlocks.h"
 #include "fa4/Conversion/Passes.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Dialect/Attn/IR/SimplifyMods.h"
@@ -35,9 +36,13 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
   SmallVector<Value> destinations = getDestinations(conversion);
   AttentionTiles tiles =
       chooseAttentionTiles(target, getHeadDims(op), getTileRequest(op, keys));
+  std::optional<VisibleBlocks> visible =
+      launchVisibleBlocks(conversion, {MaskSide::Queries, tiles.rows});
   KernelLaunch launch(conversion);
   launch.addMatrices();
   launch.addCapturedVectors();
+  if (visible)
+    addVisibleBlocks(launch, *visible);
   // The values with which a call without keys fills its rows: no row sees a
   // key. A call without sequences or queries has no rows.
   launch.addOutput("out", destinations[0], names.queries(), kOnce, 0.0f);
@@ -48,9 +53,7 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
   launch.emit(
       "_kernel", launch.countRows(0, tiles.rows),
       [&](tile::KernelOp kernel) { buildSdpaProgram(op, kernel, tiles); });
-  if (!op.hasMemRefSemantics())
-    op->replaceAllUsesWith(destinations);
-  op->erase();
+  conversion.finish(destinations);
 }
 
 /// Lets each of several launches of a function begin before the one in front of

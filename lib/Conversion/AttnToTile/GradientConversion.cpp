@@ -15,6 +15,7 @@
 #include "QueryGradientProgram.h"
 #include "QueryTerms.h"
 #include "SdpaBackwardProgram.h"
+#include "VisibleBlocks.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -38,9 +39,6 @@ public:
   void run();
 
 private:
-  /// Creates a tensor or a buffer of numbers that one kernel hands to the next.
-  Value createWorkspace(ArrayRef<OpFoldResult> sizes, Type element);
-  SmallVector<OpFoldResult> getSizes(Value value);
   /// The sizes of a tensor with one number for each row of queries, and room
   /// for whole blocks of queries.
   SmallVector<OpFoldResult> getAlignedRows();
@@ -51,6 +49,7 @@ private:
     return {"B", "Hq", alignedQueries, termColumns};
   }
   void preprocess();
+  void findVisibleBlocks();
   /// Adds the inputs from which each block computes scores and their gradient
   /// again, with the numbers of queries for MMAs (`asTerms`) or for lanes.
   void addRecomputed(KernelLaunch &launch, bool asTerms = false);
@@ -74,31 +73,20 @@ private:
   Value terms;        ///< Null if none do.
   Value sums;         ///< Of dq; null if it has a kernel of its own.
   Value turns;        ///< Null unless the op is deterministic and has `sums`.
+  /// What the main kernel and that of dq visit, where this has been computed.
+  std::optional<VisibleBlocks> visibleQueries, visibleKeys;
 };
 } // namespace
 
-Value GradientConversion::createWorkspace(ArrayRef<OpFoldResult> sizes,
-                                          Type element) {
-  if (op.hasMemRefSemantics())
-    return memref::AllocOp::create(b, op.getLoc(), sizes, element);
-  return tensor::EmptyOp::create(b, op.getLoc(), sizes, element);
-}
-
-SmallVector<OpFoldResult> GradientConversion::getSizes(Value value) {
-  if (isa<MemRefType>(value.getType()))
-    return memref::getMixedSizes(b, op.getLoc(), value);
-  return tensor::getMixedSizes(b, op.getLoc(), value);
-}
-
 SmallVector<OpFoldResult> GradientConversion::getAlignedRows() {
-  SmallVector<OpFoldResult> sizes = getSizes(op.getFwdLse());
+  SmallVector<OpFoldResult> sizes = conversion.getSizes(op.getFwdLse());
   // The number of queries counts as static if one operand has it in its type,
   // because each kernel takes other operands.
   unsigned seq = names.order.seq;
   OpFoldResult &queries = sizes.back();
   for (Value value : {op.getQ(), op.getFwdOut(), op.getDout()})
     if (!getConstantIntValue(queries))
-      queries = getSizes(value)[seq];
+      queries = conversion.getSizes(value)[seq];
   if (std::optional<int64_t> number = getConstantIntValue(queries)) {
     queries = b.getIndexAttr(llvm::alignTo(*number, tiles.rows));
     return sizes;
@@ -133,6 +121,16 @@ void GradientConversion::preprocess() {
               });
 }
 
+/// Work tiles that take turns visit all blocks (SdpaBackwardProgram.cpp).
+void GradientConversion::findVisibleBlocks() {
+  if (!turns)
+    visibleQueries =
+        launchVisibleBlocks(conversion, {MaskSide::Keys, tiles.keys});
+  if (tiles.hasQueryKernel())
+    visibleKeys =
+        launchVisibleBlocks(conversion, {MaskSide::Queries, tiles.queryRows});
+}
+
 void GradientConversion::addRecomputed(KernelLaunch &launch, bool asTerms) {
   launch.addMatrices();
   launch.addInput("dout", op.getDout(), names.queries());
@@ -148,6 +146,8 @@ void GradientConversion::addRecomputed(KernelLaunch &launch, bool asTerms) {
 void GradientConversion::main() {
   KernelLaunch launch(conversion);
   addRecomputed(launch, tiles.addsTerms);
+  if (visibleQueries)
+    addVisibleBlocks(launch, *visibleQueries);
   // Blocks of keys add to the rows that see one of them, and the heads of a
   // group take turns, which is more than can be proven today. Without keys the
   // sums stay zeros, as the kernel in front has made them.
@@ -178,6 +178,8 @@ void GradientConversion::postprocess() {
 void GradientConversion::queryGradient() {
   KernelLaunch launch(conversion);
   addRecomputed(launch);
+  if (visibleKeys)
+    addVisibleBlocks(launch, *visibleKeys);
   launch.addOutput("dq", destinations[0], names.queries(), kOnce, 0.0f);
   launch.addCapturedScalars();
   launch.emit("_dq_kernel", launch.countRows(0, tiles.queryRows),
@@ -220,31 +222,24 @@ void GradientConversion::capture(unsigned number, Value &output) {
 void GradientConversion::run() {
   destinations = getDestinations(conversion);
   SmallVector<OpFoldResult> rows = getAlignedRows();
-  SmallVector<Value> workspaces;
   if (!tiles.addsTerms || op.hasDsinks() || !op.getWrt().empty()) {
-    shift = createWorkspace(rows, b.getF32Type());
-    delta = createWorkspace(rows, b.getF32Type());
-    workspaces = {shift, delta};
+    shift = conversion.createWorkspace(rows, b.getF32Type());
+    delta = conversion.createWorkspace(rows, b.getF32Type());
   }
   if (tiles.addsTerms) {
     SmallVector<OpFoldResult> sizes = rows;
     sizes.push_back(b.getIndexAttr(kAllTermColumns));
-    terms = createWorkspace(sizes, b.getBF16Type());
-    workspaces.push_back(terms);
+    terms = conversion.createWorkspace(sizes, b.getBF16Type());
   }
-  if (!tiles.hasQueryKernel()) {
-    sums = createWorkspace(getSizes(op.getQ()), b.getF32Type());
-    workspaces.push_back(sums);
-  }
-  if (sums && op.getDeterministic()) {
-    turns = createWorkspace(rows, b.getI32Type());
-    workspaces.push_back(turns);
-  }
-  if (!op.getWrt().empty()) {
-    parts = createWorkspace(rows, b.getF32Type());
-    workspaces.push_back(parts);
-  }
+  if (!tiles.hasQueryKernel())
+    sums = conversion.createWorkspace(conversion.getSizes(op.getQ()),
+                                      b.getF32Type());
+  if (sums && op.getDeterministic())
+    turns = conversion.createWorkspace(rows, b.getI32Type());
+  if (!op.getWrt().empty())
+    parts = conversion.createWorkspace(rows, b.getF32Type());
   preprocess();
+  findVisibleBlocks();
   main();
   if (sums)
     postprocess();
@@ -255,12 +250,7 @@ void GradientConversion::run() {
   unsigned first = op.getFirstDcapture();
   for (auto [i, number] : llvm::enumerate(op.getWrt()))
     capture(number, destinations[first + i]);
-  if (op.hasMemRefSemantics())
-    for (Value workspace : workspaces)
-      memref::DeallocOp::create(b, op.getLoc(), workspace);
-  else
-    op->replaceAllUsesWith(destinations);
-  op->erase();
+  conversion.finish(destinations);
 }
 
 void fa4::convertGradient(SdpaBackwardOp op, const TargetDescription &target,

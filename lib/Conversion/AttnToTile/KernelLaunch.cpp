@@ -11,6 +11,7 @@
 #include "CaptureReads.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Dialect/Tile/IR/EmptyCall.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
@@ -69,6 +70,32 @@ DimNames::DimNames(AttentionOpInterface op)
 }
 
 //===----------------------------------------------------------------------===//
+// Workspaces
+//===----------------------------------------------------------------------===//
+
+SmallVector<OpFoldResult> Conversion::getSizes(Value value) {
+  if (isa<MemRefType>(value.getType()))
+    return memref::getMixedSizes(builder, op.getLoc(), value);
+  return tensor::getMixedSizes(builder, op.getLoc(), value);
+}
+
+Value Conversion::createWorkspace(ArrayRef<OpFoldResult> sizes, Type element) {
+  if (!op.hasMemRefSemantics())
+    return tensor::EmptyOp::create(builder, op.getLoc(), sizes, element);
+  Value buffer = memref::AllocOp::create(builder, op.getLoc(), sizes, element);
+  workspaces.push_back(buffer);
+  return buffer;
+}
+
+void Conversion::finish(ValueRange results) {
+  for (Value workspace : workspaces)
+    memref::DeallocOp::create(builder, op.getLoc(), workspace);
+  if (!op.hasMemRefSemantics())
+    op->replaceAllUsesWith(results);
+  op->erase();
+}
+
+//===----------------------------------------------------------------------===//
 // Arguments
 //===----------------------------------------------------------------------===//
 
@@ -107,11 +134,11 @@ void KernelLaunch::addTensor(StringRef name, Type type,
   auto shaped = cast<ShapedType>(type);
   SmallVector<Attribute> sizes;
   for (auto [size, dim] : llvm::zip(shaped.getShape(), dims)) {
-    bool isDynamic = ShapedType::isDynamic(size);
-    sizes.push_back(
-        b.getStringAttr(isDynamic ? dim.str() : std::to_string(size)));
-    if (isDynamic)
-      dynamicDims.insert(dim);
+    StringAttr name = b.getStringAttr(
+        ShapedType::isDynamic(size) ? dim.str() : std::to_string(size));
+    sizes.push_back(name);
+    if (ShapedType::isDynamic(size))
+      dynamicDims.insert(name.getValue());
   }
   if (!isa<MemRefType>(type))
     type = MemRefType::get(shaped.getShape(), shaped.getElementType());
@@ -236,6 +263,17 @@ SmallVector<Attribute> KernelLaunch::countRows(unsigned argument,
   };
   return {extent(order.seq, rows), extent(order.head, 1),
           extent(*order.batch, 1)};
+}
+
+SmallVector<Attribute> KernelLaunch::countNumbers(unsigned argument,
+                                                  int64_t rows) const {
+  const DimOrder &order = conversion.names.order;
+  auto extent = [&](unsigned dim, int64_t tile) -> Attribute {
+    return tile::ExtentAttr::get(conversion.builder.getContext(),
+                                 getDim(argument, dim), tile);
+  };
+  return {extent(order.lseSeq(), rows), extent(order.lseHead(), 1),
+          extent(*order.lseBatch(), 1)};
 }
 
 SmallVector<Attribute> KernelLaunch::countHeads(unsigned argument,

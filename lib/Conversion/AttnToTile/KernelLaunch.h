@@ -64,11 +64,23 @@ struct Conversion {
              mlir::SymbolTable &symbols)
       : op(op), target(target), symbols(symbols), names(op), builder(op) {}
 
+  /// Returns the sizes of a tensor or memref.
+  llvm::SmallVector<mlir::OpFoldResult> getSizes(mlir::Value value);
+  /// Creates a tensor or a buffer of numbers that one kernel hands to the next.
+  mlir::Value createWorkspace(llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                              mlir::Type element);
+  /// Puts `results` in the place of the op's, frees the buffers that are
+  /// workspaces, and erases the op.
+  void finish(mlir::ValueRange results);
+
   attn::AttentionOpInterface op;
   const TargetDescription &target;
   mlir::SymbolTable &symbols;
   const DimNames names;
   mlir::OpBuilder builder; ///< In front of the op.
+
+private:
+  llvm::SmallVector<mlir::Value> workspaces;
 };
 
 /// The values of `tile.output`.
@@ -104,11 +116,16 @@ public:
   void addCapturedScalars();
 
   /// Return a grid that counts tiles of `rows` rows, heads and batches of an
-  /// argument, and one that counts tiles of heads of a vector.
+  /// argument, the same for an argument with one number for each row, and a
+  /// grid that counts tiles of heads of a vector.
   llvm::SmallVector<mlir::Attribute> countRows(unsigned argument,
                                                int64_t rows) const;
+  llvm::SmallVector<mlir::Attribute> countNumbers(unsigned argument,
+                                                  int64_t rows) const;
   llvm::SmallVector<mlir::Attribute> countHeads(unsigned argument,
                                                 int64_t heads) const;
+
+  unsigned getNumArguments() const { return types.size(); }
 
   /// Makes the kernel in front of the op's function, whose name and `suffix`
   /// are its name, lets `build` fill its body, and launches it in front of the

@@ -30,8 +30,9 @@ void QueryTileProgram::computeKeyBlocks() {
   // block.
   PositionRange visible;
   if (Region &region = attention.getMaskMod(); !region.empty())
-    visible = buildVisibleKeys(b, region, getScalarCaptures(),
-                               {firstRow, add(firstRow, rows - 1)});
+    visible = intersect(readVisibleBlocks(),
+                        buildVisibleKeys(b, region, getScalarCaptures(),
+                                         {firstRow, add(firstRow, rows - 1)}));
   MaskAttr mask = attention.getMaskAttr();
   Value onDiagonal =
       mask ? add(firstRow, diagonal(numQueries, numKeys)) : Value();

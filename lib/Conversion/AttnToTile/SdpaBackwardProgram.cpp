@@ -151,8 +151,9 @@ SdpaBackwardProgram::FullBlocks SdpaBackwardProgram::computeQueryBlocks() {
   // block. Tiles that take turns need blocks which begin in their order.
   PositionRange seeing;
   if (Region &region = op.getMaskMod(); !region.empty() && !turns)
-    seeing = buildSeeingQueries(b, region, getScalarCaptures(),
-                                {firstKey, add(firstKey, keys - 1)});
+    seeing = intersect(readVisibleBlocks(),
+                       buildSeeingQueries(b, region, getScalarCaptures(),
+                                          {firstKey, add(firstKey, keys - 1)}));
   MaskAttr mask = op.getMaskAttr();
   endBlock = ceilDiv(numQueries, queries);
   lastBlock = sub(endBlock, one);

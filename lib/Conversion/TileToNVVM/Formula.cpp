@@ -111,8 +111,7 @@ ArrayAttr fa4::tile::getTexts(Builder &builder, ArrayRef<Formula> formulas) {
 std::optional<StringRef> fa4::tile::getFreeName(StringRef size) {
   if (getStaticSize(size))
     return std::nullopt;
-  std::optional<AlignedSize> aligned = getAlignedSize(size);
-  return aligned ? aligned->name : size;
+  return getSizeBehind(size).value_or(size);
 }
 
 Formula fa4::tile::getSize(KernelOp kernel, unsigned argument, int64_t dim) {

@@ -108,8 +108,8 @@ LogicalResult ConditionCollector::addSizes() {
     auto memref = dyn_cast<MemRefType>(type);
     for (int64_t dim = 0; memref && dim < memref.getRank(); ++dim) {
       StringRef name = kernel.getDimName(argument, dim);
-      // What is rounded up from another size is in range where this one is.
-      if (getAlignedSize(name) || !seen.insert(name).second)
+      // What is computed from another size is in range where this one is.
+      if (getSizeBehind(name) || !seen.insert(name).second)
         continue;
       Formula size = Formula::size(name);
       std::string subject = size.getNumber()

@@ -137,9 +137,12 @@ std::optional<int64_t> fa4::tile::getStaticSize(StringRef name) {
   return size;
 }
 
-std::optional<AlignedSize> fa4::tile::getAlignedSize(StringRef name) {
+/// Parses `FUNCTION(NAME, NUMBER)`.
+static std::optional<AlignedSize> parseDerivedSize(StringRef name,
+                                                   StringRef function) {
   AlignedSize size;
-  if (!name.consume_front("align(") || !name.consume_back(")"))
+  if (!name.consume_front(function) || !name.consume_front("(") ||
+      !name.consume_back(")"))
     return std::nullopt;
   StringRef multiple;
   std::tie(size.name, multiple) = name.split(", ");
@@ -150,10 +153,27 @@ std::optional<AlignedSize> fa4::tile::getAlignedSize(StringRef name) {
   return size;
 }
 
+std::optional<AlignedSize> fa4::tile::getAlignedSize(StringRef name) {
+  return parseDerivedSize(name, "align");
+}
+
+std::optional<StringRef> fa4::tile::getSizeBehind(StringRef name) {
+  for (StringRef function : {"align", "ceildiv"})
+    if (std::optional<AlignedSize> size = parseDerivedSize(name, function))
+      return size->name;
+  return std::nullopt;
+}
+
 std::string fa4::tile::alignSize(StringRef name, int64_t multiple) {
   if (std::optional<int64_t> size = getStaticSize(name))
     return std::to_string(llvm::alignTo(*size, multiple));
   return llvm::formatv("align({0}, {1})", name, multiple);
+}
+
+std::string fa4::tile::countBlocks(StringRef name, int64_t block) {
+  if (std::optional<int64_t> size = getStaticSize(name))
+    return std::to_string(llvm::divideCeil(*size, block));
+  return llvm::formatv("ceildiv({0}, {1})", name, block);
 }
 
 bool fa4::tile::fitsChip(VectorType tile) {
@@ -215,10 +235,11 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
            << "'";
   for (auto [size, attr] : llvm::zip(memref.getShape(), dims)) {
     StringRef dim = cast<StringAttr>(attr).getValue();
-    if (dim.contains('(') && !getAlignedSize(dim))
+    if (dim.contains('(') && !getSizeBehind(dim))
       return op.emitOpError("argument '")
              << name.getValue() << "': dimension name '" << dim
-             << "' is neither a name, a number nor 'align(NAME, MULTIPLE)'";
+             << "' is neither a name, a number, 'align(NAME, MULTIPLE)' "
+                "nor 'ceildiv(NAME, BLOCK)'";
     std::optional<int64_t> number = getStaticSize(dim);
     if (!number)
       dimNames.insert(dim);

@@ -130,6 +130,14 @@ struct AlignedSize {
 };
 std::optional<AlignedSize> getAlignedSize(llvm::StringRef name);
 
+/// Returns the size behind `align(Sq, 128)` or `ceildiv(Sq, 128)`, the number of
+/// blocks of 128 elements: Sq. None for any other name.
+std::optional<llvm::StringRef> getSizeBehind(llvm::StringRef name);
+
+/// Returns the number of blocks of `block` elements of the size `name`, in the
+/// form in which it is given: a number for a number, `ceildiv(Sq, 128)` for Sq.
+std::string countBlocks(llvm::StringRef name, int64_t block);
+
 /// Returns the size `name`, rounded up to `multiple`, in the form in which it
 /// is given: a number for a number, `align(Sq, 128)` for the name `Sq`.
 std::string alignSize(llvm::StringRef name, int64_t multiple);

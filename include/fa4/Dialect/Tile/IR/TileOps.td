@@ -66,7 +66,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
 
     Arguments are memrefs (global tensors) and scalars (`f32`, `i32`, `index`). A memref has `tile.name`, its name
     in the manifest, and `tile.dims`, one name a dimension: dimensions with equal names have equal sizes, a name
-    that is a number is a static size, and `align(N, 128)` is size `N`, rounded up to a multiple of 128.
+    that is a number is a static size, `align(N, 128)` is size `N`, rounded up to a multiple of 128, and
+    `ceildiv(N, 128)` the number of its blocks of 128.
     `tile.output` says what the kernel does with an argument that it writes:
 
     | `tile.output` | elements of the tensor |

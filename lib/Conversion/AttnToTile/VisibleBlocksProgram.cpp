@@ -1,0 +1,311 @@
+//===- VisibleBlocksProgram.cpp - which blocks a mask shows ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "VisibleBlocksProgram.h"
+#include "AttentionProgram.h"
+#include "fa4/Target/LaunchLimits.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <limits>
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::attn;
+using Kind = vector::CombiningKind;
+
+/// The positions, or groups, that a thread looks at in one step.
+static constexpr int64_t kStep = 32;
+static_assert(kGroup % kStep == 0);
+
+static Value getPosition(AttentionOpInterface op, MaskSide side) {
+  unsigned fromEnd = side == MaskSide::Queries ? 2 : 1;
+  return op.getMaskMod().getArgument(kNumMaskModArgs - fromEnd);
+}
+
+SmallVector<Value> fa4::getGroupTerms(AttentionOpInterface op,
+                                      const MaskBounds &mask,
+                                      const VisibleBlocksRequest &tiles) {
+  SmallVector<Value> terms = mask.getTerms(tiles.getOtherSide());
+  llvm::erase(terms, getPosition(op, tiles.getOtherSide()));
+  return terms;
+}
+
+namespace {
+class VisibleBlocksProgram : AttentionProgram {
+public:
+  VisibleBlocksProgram(AttentionOpInterface op, tile::KernelOp kernel,
+                       const MaskBounds &mask,
+                       const VisibleBlocksRequest &tiles)
+      : AttentionProgram(op, kernel), mask(mask), tiles(tiles),
+        groupTerms(getGroupTerms(op, mask, tiles)),
+        firstRow(takeWorkTile(kVisibleRows)) {}
+
+  void buildTerms();
+  void buildVisible();
+
+private:
+  VectorType numbers(ArrayRef<int64_t> shape) {
+    return VectorType::get(shape, b.getI32Type());
+  }
+  Value splatNumber(VectorType type, int64_t number) {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(type, b.getI32IntegerAttr(number)));
+  }
+  /// The least, or the largest, number of each row of a tile, and of `start`.
+  Value reduce(Kind kind, Value tile, Value start) {
+    return vector::MultiDimReductionOp::create(
+        b, tile, start, ArrayRef<bool>{false, true}, kind);
+  }
+  /// A number or a condition as i32.
+  Value toNumber(Value value);
+  Value getSize(MaskSide side) {
+    return size(getArgument(side == MaskSide::Queries ? "q" : "k"), order.seq);
+  }
+  Value over(VectorType type, Value scalar) {
+    return vector::BroadcastOp::create(b, type, scalar);
+  }
+  /// Repeats `body`, which gets the number of a step and what the step before
+  /// returned, at first `init`.
+  ValueRange
+  loop(Value steps, ArrayRef<Value> init,
+       llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body);
+  SmallVector<TileValue> evaluate(ArrayRef<Value> values, MaskSide side,
+                                  TileValue positions);
+  Value getPositions(Value starts, Value first, Value count);
+  using RowBounds = SmallVector<std::pair<Value, Value>>;
+  RowBounds boundRows(ArrayRef<Value> values, MaskSide side, int64_t rowLength);
+  Bounds toBounds(Value term, TileValue least, TileValue largest);
+  Bounds boundPositions(Value blocks, MaskSide side, int64_t block,
+                        bool overRows);
+  TermBounds boundTiles();
+  Value mayBeVisible(TermBounds terms, Value groups, Value numGroups);
+  void store(Value rows, StringRef name) {
+    tile::StoreOp::create(b, rows, getArgument(name),
+                          ValueRange{batch, head, firstRow}, /*to=*/Value(),
+                          /*dims=*/DenseI64ArrayAttr());
+  }
+  void addGroups(TermBounds &terms, Value groups);
+
+  const MaskBounds &mask;
+  VisibleBlocksRequest tiles;
+  SmallVector<Value> groupTerms;
+  Value firstRow;
+};
+} // namespace
+
+Value VisibleBlocksProgram::toNumber(Value value) {
+  Type type = value.getType(), element = getElementTypeOrSelf(type);
+  Type result = b.getI32Type();
+  if (auto vector = dyn_cast<VectorType>(type))
+    result = vector.clone(result);
+  if (element.isIndex())
+    return arith::IndexCastOp::create(b, result, value);
+  return element.isInteger(1) ? arith::ExtUIOp::create(b, result, value)
+                              : value;
+}
+
+ValueRange VisibleBlocksProgram::loop(
+    Value steps, ArrayRef<Value> init,
+    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  auto loop = scf::ForOp::create(b, zero, steps, one, init);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(b,
+                       body(loop.getInductionVar(), loop.getRegionIterArgs()));
+  return loop.getResults();
+}
+
+/// Computes values of mask_mod that do not depend on the other side than
+/// `side`.
+SmallVector<TileValue> VisibleBlocksProgram::evaluate(ArrayRef<Value> values,
+                                                      MaskSide side,
+                                                      TileValue positions) {
+  TileValue query{zero}, key{zero};
+  (side == MaskSide::Queries ? query : key) = positions;
+  return inlineMod(b, attention.getMaskMod(),
+                   getModArguments(batch, head, query, key, kVisibleRows),
+                   values, kVisibleRows, kStep);
+}
+
+/// Finds the least and the largest number of `values` in each of the work
+/// tile's rows, which are `rowLength` positions of `side`. Positions behind the
+/// end count as the last one.
+VisibleBlocksProgram::RowBounds
+VisibleBlocksProgram::boundRows(ArrayRef<Value> values, MaskSide side,
+                                int64_t rowLength) {
+  if (values.empty())
+    return {};
+  Value rows = positions(kVisibleRows, firstRow);
+  Value starts = arith::MulIOp::create(
+      b, rows, over(cast<VectorType>(rows.getType()), index(rowLength)));
+  VectorType type = numbers({kVisibleRows});
+  SmallVector<Value> init;
+  for ([[maybe_unused]] Value value : values)
+    init.append({splatNumber(type, std::numeric_limits<int32_t>::max()),
+                 splatNumber(type, std::numeric_limits<int32_t>::min())});
+  ValueRange bounds =
+      loop(index(rowLength / kStep), init, [&](Value step, ValueRange before) {
+        Value position =
+            getPositions(starts, mul(step, index(kStep)), getSize(side));
+        auto found = evaluate(values, side, {position, true, true});
+        SmallVector<Value> after;
+        for (auto [i, value] : llvm::enumerate(found)) {
+          value.value = toNumber(value.value);
+          Value tile = broadcastTo(b, value, true, true, kVisibleRows, kStep);
+          after.push_back(reduce(Kind::MINSI, tile, before[2 * i]));
+          after.push_back(reduce(Kind::MAXSI, tile, before[2 * i + 1]));
+        }
+        return after;
+      });
+  RowBounds result;
+  for (size_t i = 0; i != bounds.size(); i += 2)
+    result.emplace_back(bounds[i], bounds[i + 1]);
+  return result;
+}
+
+/// The positions of the columns from `first` on of rows that begin at `starts`,
+/// but none behind the last one.
+Value VisibleBlocksProgram::getPositions(Value starts, Value first,
+                                         Value count) {
+  Value columns = overRows(positions(kStep, first), kVisibleRows);
+  Value position =
+      arith::AddIOp::create(b, overColumns(starts, kStep), columns);
+  Value last = over(cast<VectorType>(position.getType()), sub(count, one));
+  return arith::MinSIOp::create(b, position, last);
+}
+
+void VisibleBlocksProgram::buildTerms() {
+  RowBounds bounds = boundRows(groupTerms, tiles.getOtherSide(), kGroup);
+  for (auto [i, bound] : llvm::enumerate(bounds))
+    for (auto [name, value] : {std::pair(getLeastName(i), bound.first),
+                               std::pair(getLargestName(i), bound.second)})
+      store(value, name);
+}
+
+/// A condition may be true if the largest number is not 0.
+Bounds VisibleBlocksProgram::toBounds(Value term, TileValue least,
+                                      TileValue largest) {
+  if (!term.getType().isInteger(1))
+    return {least, largest};
+  auto compare = [&](arith::CmpIPredicate predicate, TileValue number) {
+    Type type = number.value.getType();
+    Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    number.value = arith::CmpIOp::create(b, predicate, number.value, none);
+    return number;
+  };
+  return {compare(arith::CmpIPredicate::eq, least),
+          compare(arith::CmpIPredicate::ne, largest)};
+}
+
+/// The first and the last position of each of `blocks`, which are numbers of
+/// blocks of `block` positions.
+Bounds VisibleBlocksProgram::boundPositions(Value blocks, MaskSide side,
+                                            int64_t block, bool overRows) {
+  auto type = cast<VectorType>(blocks.getType());
+  Value first = arith::MulIOp::create(b, blocks, over(type, index(block)));
+  Value last = arith::AddIOp::create(b, first, over(type, index(block - 1)));
+  last = arith::MinSIOp::create(b, last, over(type, sub(getSize(side), one)));
+  return {{toNumber(first), overRows, !overRows},
+          {toNumber(last), overRows, !overRows}};
+}
+
+/// The bounds of the terms of the work tiles that are this tile's rows, and of
+/// those that are the same for all scores.
+TermBounds VisibleBlocksProgram::boundTiles() {
+  TermBounds terms;
+  SmallVector<Value> ofTiles = mask.getTerms(tiles.tiles),
+                     uniform = mask.getTerms(MaskSide::None);
+  Value position = getPosition(attention, tiles.tiles);
+  llvm::erase(ofTiles, position);
+  Value rows = positions(kVisibleRows, firstRow);
+  terms[position] =
+      boundPositions(rows, tiles.tiles, tiles.rows, /*overRows=*/true);
+  RowBounds bounds = boundRows(ofTiles, tiles.tiles, tiles.rows);
+  for (auto [term, bound] : llvm::zip(ofTiles, bounds))
+    terms[term] = toBounds(term, {bound.first, /*overRows=*/true},
+                           {bound.second, /*overRows=*/true});
+  auto found = evaluate(uniform, tiles.tiles, {zero});
+  for (auto [term, value] : llvm::zip(uniform, found)) {
+    value.value = toNumber(value.value);
+    terms[term] = toBounds(term, value, value);
+  }
+  return terms;
+}
+
+/// Adds the bounds of the terms of `groups`, which are this tile's columns.
+void VisibleBlocksProgram::addGroups(TermBounds &terms, Value groups) {
+  VectorType found = numbers({kStep});
+  for (auto [i, term] : llvm::enumerate(groupTerms)) {
+    auto read = [&](StringRef name) -> TileValue {
+      Value all = getArgument(name);
+      return {tile::GatherOp::create(b, found, all,
+                                     ValueRange{batch, head, groups}),
+              /*overRows=*/false, /*overColumns=*/true};
+    };
+    terms[term] =
+        toBounds(term, read(getLeastName(i)), read(getLargestName(i)));
+  }
+  MaskSide side = tiles.getOtherSide();
+  terms[getPosition(attention, side)] =
+      boundPositions(groups, side, kGroup, /*overRows=*/false);
+}
+
+/// Returns the condition that a row of the tile may see one of `groups`.
+Value VisibleBlocksProgram::mayBeVisible(TermBounds terms, Value groups,
+                                         Value numGroups) {
+  addGroups(terms, groups);
+  TileValue mayBe = mask.buildMayBeVisible(b, terms, kVisibleRows, kStep);
+  Value isGroup =
+      less(groups, over(cast<VectorType>(groups.getType()), numGroups),
+           arith::CmpIPredicate::slt);
+  return arith::AndIOp::create(
+      b, broadcastTo(b, mayBe, true, true, kVisibleRows, kStep),
+      overRows(isGroup, kVisibleRows));
+}
+
+void VisibleBlocksProgram::buildVisible() {
+  VectorType rowType = numbers({kVisibleRows}),
+             tileType = numbers({kVisibleRows, kStep});
+  constexpr int64_t behind = kMaxSize / kGroup, before = -1;
+  Value numGroups = ceilDiv(getSize(tiles.getOtherSide()), kGroup);
+  TermBounds ofTiles = boundTiles();
+  ValueRange found =
+      loop(ceilDiv(numGroups, kStep),
+           {splatNumber(rowType, behind), splatNumber(rowType, before)},
+           [&](Value step, ValueRange state) -> SmallVector<Value> {
+             Value groups = positions(kStep, mul(step, index(kStep)));
+             Value visible = mayBeVisible(ofTiles, groups, numGroups);
+             Value numbers = overRows(toNumber(groups), kVisibleRows);
+             auto choose = [&](int64_t otherwise) -> Value {
+               return arith::SelectOp::create(b, visible, numbers,
+                                              splatNumber(tileType, otherwise));
+             };
+             return {reduce(Kind::MINSI, choose(behind), state[0]),
+                     reduce(Kind::MAXSI, choose(before), state[1])};
+           });
+  Value size = splatNumber(rowType, kGroup);
+  Value first = arith::MulIOp::create(b, found[0], size);
+  Value last =
+      arith::AddIOp::create(b, arith::MulIOp::create(b, found[1], size),
+                            splatNumber(rowType, kGroup - 1));
+  store(first, "first");
+  store(last, "last");
+}
+
+void fa4::buildTermsProgram(AttentionOpInterface op, tile::KernelOp kernel,
+                            const MaskBounds &mask,
+                            const VisibleBlocksRequest &tiles) {
+  VisibleBlocksProgram(op, kernel, mask, tiles).buildTerms();
+}
+
+void fa4::buildVisibleBlocksProgram(AttentionOpInterface op,
+                                    tile::KernelOp kernel,
+                                    const MaskBounds &mask,
+                                    const VisibleBlocksRequest &tiles) {
+  VisibleBlocksProgram(op, kernel, mask, tiles).buildVisible();
+}
