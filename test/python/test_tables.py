@@ -100,3 +100,55 @@ def test_times_name_the_sizes_of_tables():
     assert kernel.time(B=1, S=130, H=2, N=3).cycles > 0
     with pytest.raises(fa4.SpecError, match="the call does not say how large N is"):
         kernel.time(B=1, S=130, H=2)
+
+
+def documents(length, rng, order):
+    """Numbers of documents of 1 to 150 positions, of two sequences."""
+    found = []
+    for _ in range(2):
+        ends = np.cumsum(rng.integers(1, 150, length))
+        found.append(np.searchsorted(ends, np.arange(length), side="right"))
+    return order(np.array(found)).astype(np.int32)
+
+
+SKIPPING = {
+    "documents": (lambda b, h, i, j, t, u: t[b, i] == t[b, j], {}),
+    "documents, causal": (lambda b, h, i, j, t, u: t[b, i] == t[b, j], {"mask": "causal"}),
+    "documents or near": (lambda b, h, i, j, t, u: (t[b, i] == t[b, j]) | (abs(i - j) < 40), {}),
+    "other documents": (lambda b, h, i, j, t, u: t[b, i] != t[b, j], {}),
+    "later documents": (lambda b, h, i, j, t, u: (t[b, j] > t[b, i] + 1) & (u[h] > 0), {}),
+    "keys of one side": (lambda b, h, i, j, t, u: (t[b, j] % 3 == 1) | (t[b, i] == 2), {}),
+    "heads": (lambda b, h, i, j, t, u: (t[b, i] == t[b, j]) ^ (u[h] > 0), {}),
+}
+ORDERS = {
+    "sorted": lambda t: t,
+    "falling": lambda t: t[:, ::-1],
+    "extreme": lambda t: np.where(t == 1, np.int32(-(2**31)), np.where(t == 3, np.int32(2**31 - 1), t)),
+    "shuffled": lambda t: np.random.default_rng().permuted(t, axis=1),
+    "one": lambda t: np.zeros_like(t),
+}
+
+
+@pytest.mark.parametrize("chip", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize("name", SKIPPING)
+def test_masks_by_tables_leave_out_hidden_blocks_only(name, chip):
+    """Bounds of tables tell which blocks of keys, or of queries, a mask_mod shows, and which need no mask: of tables in any
+    order, with numbers of any size, what is left out must be hidden, and what is not masked visible."""
+    rng = np.random.default_rng()
+    mod, mask = SKIPPING[name]
+    form = dict(q="B Sq H 64", k="B Sk H 64", mask_mod=mod, captures={"t": "i32 B N", "u": "i32 H"}, **mask)
+    forward, backward = fa4.sdpa(lse=True, **form), fa4.sdpa_backward(**form)
+    kernel, gradient = fa4.compile(forward, chip=chip), fa4.compile(backward, chip=chip)
+    for order, lengths in zip(ORDERS, [(333, 600), (600, 333), (256, 512), (70, 700), (130, 130)], strict=True):
+        shapes = [(2, length, 2, 64) for length in (*lengths, lengths[1], lengths[0])]
+        q, k, v, dout = [rng.standard_normal(shape, np.float32).astype(bfloat16) for shape in shapes]
+        tables = {"t": documents(700, rng, ORDERS[order]), "u": np.array([0, 1], np.int32)}
+        given = dict(q=q, k=k, v=v, **tables)
+        got, expected = kernel.simulate(**given, check=True), forward.reference(**given)
+        assert abs(got.out.astype(np.float64) - expected.out).max() < 0.06, order
+        seen = np.isfinite(expected.lse)
+        assert (np.isfinite(got.lse) == seen).all() and abs(got.lse[seen] - expected.lse[seen]).max(initial=0) < 1e-3, order
+        given |= dict(out=got.out, lse=got.lse, dout=dout)
+        got, expected = gradient.simulate(**given, check=True), backward.reference(**given)
+        for each in ("dq", "dk", "dv"):
+            assert abs(got[each].astype(np.float64) - expected[each]).max() < 0.02 * max(1, abs(expected[each]).max()), (order, each)

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionProgram.h"
-#include "fa4/Target/LaunchLimits.h"
 #include "CaptureReads.h"
 #include "ModVectorizer.h"
 #include "TileBuilders.h"
+#include "VisibleBlocksProgram.h"
+#include "fa4/Target/LaunchLimits.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -137,13 +138,10 @@ SmallVector<TileValue> AttentionProgram::getModArguments(Value batch,
   return arguments;
 }
 
-SmallVector<Value> AttentionProgram::getScalarCaptures() {
-  SmallVector<Value> scalars;
-  for (unsigned i = 0; i != attention.getCaptures().size(); ++i) {
-    Value argument = getArgument(getCaptureName(i));
-    scalars.push_back(isa<MemRefType>(argument.getType()) ? Value() : argument);
-  }
-  return scalars;
+SmallVector<Value> AttentionProgram::getCaptures() {
+  return llvm::map_to_vector(
+      llvm::seq(attention.getCaptures().size()),
+      [&](size_t i) { return getArgument(getCaptureName(i)); });
 }
 
 TileValue AttentionProgram::readCapture(unsigned number, Value queryHead,
@@ -165,7 +163,7 @@ TileValue AttentionProgram::readCapture(unsigned number, Value queryHead,
   return {read, /*overRows=*/true};
 }
 
-PositionRange AttentionProgram::readVisibleBlocks() {
+PositionRange AttentionProgram::readPositions(bool full) {
   auto read = [&](StringRef name) -> Value {
     Value numbers = getArgument(name);
     if (!numbers)
@@ -178,7 +176,8 @@ PositionRange AttentionProgram::readVisibleBlocks() {
     // Passes know of a number in memory what its bounds tell.
     return min(max(number, -1), index(kMaxSize));
   };
-  return {read("first"), read("last")};
+  return full ? PositionRange{read(kFirstFull), read(kLastFull)}
+              : PositionRange{read(kFirstVisible), read(kLastVisible)};
 }
 
 PositionRange AttentionProgram::intersect(const PositionRange &x,
@@ -255,32 +254,47 @@ Value AttentionProgram::applyMaskMod(Value tile,
   return hide(tile, broadcastTo(b, visible, true, true, rows, columns));
 }
 
-Value AttentionProgram::isOutside(Value step, Value below, Value from) {
+Value AttentionProgram::isMasked(Value step, const MaskedSteps &steps) {
   using Predicate = arith::CmpIPredicate;
-  Value outside;
+  Value masked;
   std::optional<int64_t> known =
-      below ? getConstantIntValue(below) : std::nullopt;
-  if (below && !(known && *known <= 0))
-    outside = less(step, below, Predicate::slt);
-  if (from) {
-    Value notBelow = less(step, from, Predicate::sge);
-    outside =
-        outside ? Value(arith::OrIOp::create(b, outside, notBelow)) : notBelow;
+      steps.below ? getConstantIntValue(steps.below) : std::nullopt;
+  if (steps.below && !(known && *known <= 0))
+    masked = less(step, steps.below, Predicate::slt);
+  if (steps.from) {
+    Value notBelow = less(step, steps.from, Predicate::sge);
+    masked =
+        masked ? Value(arith::OrIOp::create(b, masked, notBelow)) : notBelow;
   }
-  return outside;
+  return masked;
 }
 
-Value AttentionProgram::maskSteps(Value tile, Value step, Value below,
-                                  Value from,
+AttentionProgram::MaskedSteps AttentionProgram::unite(const MaskedSteps &x,
+                                                      const MaskedSteps &y) {
+  auto join = [](Value x, Value y, auto &&choose) {
+    return x && y ? choose(x, y) : x ? x : y;
+  };
+  return {join(x.below, y.below, [&](Value x, Value y) { return max(x, y); }),
+          join(x.from, y.from, [&](Value x, Value y) { return min(x, y); })};
+}
+
+Value AttentionProgram::maskSteps(Value tile, Value step,
+                                  const MaskedSteps &ofBand,
+                                  const std::optional<MaskedSteps> &ofMask,
+                                  ArrayRef<TileValue> arguments,
                                   llvm::function_ref<Value()> visible) {
-  Value outside = isOutside(step, below, from);
-  if (!outside)
+  Value isBand = isMasked(step, ofBand);
+  if (!ofMask)
+    tile = applyMaskMod(tile, arguments);
+  Value masked = ofMask ? isMasked(step, *ofMask) : isBand;
+  if (!masked)
     return tile;
   auto branch =
-      scf::IfOp::create(b, tile.getType(), outside, /*withElseRegion=*/true);
+      scf::IfOp::create(b, tile.getType(), masked, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, hide(tile, visible()));
+  Value hidden = ofMask ? applyMaskMod(tile, arguments) : tile;
+  scf::YieldOp::create(b, isBand ? hide(hidden, visible()) : hidden);
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, tile);
   return branch.getResult(0);

@@ -135,9 +135,6 @@ protected:
   /// which `mayBeInfinite` allows.
   mlir::Value multiplyDerivative(mlir::Value p, mlir::Value derivative,
                                  bool mayBeInfinite);
-  /// Sets the elements of a tile that mask_mod hides to -inf.
-  mlir::Value applyMaskMod(mlir::Value tile,
-                           llvm::ArrayRef<TileValue> arguments);
   /// `rows` is the number of rows of the tile of scores.
   llvm::SmallVector<TileValue> getModArguments(mlir::Value batch,
                                                mlir::Value queryHead,
@@ -146,22 +143,31 @@ protected:
   /// Returns a captured scalar, or the element of a captured vector at the
   /// query head, which each thread reads for its row.
   TileValue readCapture(unsigned number, mlir::Value queryHead, int64_t rows);
-  /// Returns the arguments that are captures; null for a captured vector.
-  llvm::SmallVector<mlir::Value> getScalarCaptures();
-  /// Returns the positions which the work tile has to visit by the kernel's
-  /// arguments "first" and "last" (VisibleBlocks.h), or no bounds if there are
-  /// none.
-  PositionRange readVisibleBlocks();
+  /// Returns the kernel's arguments that are captures.
+  llvm::SmallVector<mlir::Value> getCaptures();
+  /// Returns the positions which the work tile has to visit, and those in which
+  /// all its rows see everything, by the kernel's arguments of this kind
+  /// (VisibleBlocksProgram.h), or no bounds if there are none.
+  PositionRange readPositions(bool full);
   /// Returns the positions that are in both ranges.
   PositionRange intersect(const PositionRange &x, const PositionRange &y);
   /// Returns null if the kernel has no argument of this name.
   mlir::Value getArgument(llvm::StringRef name);
-  /// Sets the elements of a tile that are not `visible` to -inf in some steps
-  /// of a loop: those below `below`, and those from `from` on. A bound that is
-  /// null leaves out its steps. `visible` builds its condition in the branch
-  /// that needs it.
-  mlir::Value maskSteps(mlir::Value tile, mlir::Value step, mlir::Value below,
-                        mlir::Value from,
+  /// The steps of a loop that are masked: those below `below`, and those from
+  /// `from` on. A bound that is null leaves out its steps.
+  struct MaskedSteps {
+    mlir::Value below, from;
+  };
+  /// Returns the steps of both.
+  MaskedSteps unite(const MaskedSteps &x, const MaskedSteps &y);
+  /// Sets the elements of a tile that mask_mod hides to -inf, and in some steps
+  /// those that are not `visible`, a condition that is built in the branch that
+  /// needs it. `ofMask` are the steps in which the band or mask_mod may hide
+  /// something; none if nothing is known of mask_mod.
+  mlir::Value maskSteps(mlir::Value tile, mlir::Value step,
+                        const MaskedSteps &ofBand,
+                        const std::optional<MaskedSteps> &ofMask,
+                        llvm::ArrayRef<TileValue> arguments,
                         llvm::function_ref<mlir::Value()> visible);
   /// Loads rows [position, position + rows) of one head from a tensor in the
   /// op's layout.
@@ -196,9 +202,11 @@ protected:
 private:
   /// Sets the elements of a tile that are not `visible` to -inf.
   mlir::Value hide(mlir::Value tile, mlir::Value visible);
-  /// The condition that a step is below `below`, or not below `from`; null if
-  /// no step is.
-  mlir::Value isOutside(mlir::Value step, mlir::Value below, mlir::Value from);
+  /// The condition that a step is masked; null if no step is.
+  mlir::Value isMasked(mlir::Value step, const MaskedSteps &steps);
+  /// Sets the elements of a tile that mask_mod hides to -inf.
+  mlir::Value applyMaskMod(mlir::Value tile,
+                           llvm::ArrayRef<TileValue> arguments);
 };
 
 } // namespace fa4

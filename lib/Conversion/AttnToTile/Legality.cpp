@@ -10,6 +10,7 @@
 #include "CaptureReads.h"
 #include "ModLegality.h"
 #include "QueryTerms.h"
+#include "VisibleRange.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "mlir/Support/DebugStringHelper.h"
@@ -141,6 +142,23 @@ BackwardRequest fa4::getBackwardRequest(SdpaBackwardOp op) {
   return request;
 }
 
+/// Up to so many keys, tiles of two roles were faster than of three: on an H200
+/// at head dim 64 and 4k keys, 1.70 times with documents of 256 keys, 1.05 with
+/// a window of 512.
+static constexpr int64_t kFewKeys = 576;
+
+/// Returns true if `rows` queries see few keys.
+static bool isNarrow(SdpaOp op, int64_t rows) {
+  std::optional<int64_t> seen;
+  if (MaskAttr mask = op.getMaskAttr();
+      mask && mask.getLeft() && mask.getRight())
+    seen = *mask.getLeft() + *mask.getRight() + rows;
+  if (!op.getMaskMod().empty())
+    if (std::optional<int64_t> ofMod = countVisibleKeys(op.getMaskMod(), rows))
+      seen = std::min(seen.value_or(*ofMod), *ofMod);
+  return seen && *seen <= kFewKeys;
+}
+
 TileRequest fa4::getTileRequest(SdpaOp op, int64_t keys) {
   TileRequest request;
   unsigned seq = getDimOrder(op.getLayout()).seq;
@@ -154,6 +172,7 @@ TileRequest fa4::getTileRequest(SdpaOp op, int64_t keys) {
   request.isPlain =
       !op.getMask() && op.getMaskMod().empty() && op.getScoreMod().empty();
   request.readsTables = fa4::readsTables(op);
+  request.isNarrow = isNarrow(op, kKeyStep);
   return request;
 }
 

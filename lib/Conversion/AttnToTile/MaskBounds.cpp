@@ -148,9 +148,16 @@ MaskBounds::Decided MaskBounds::decide(Value value) const {
 }
 
 bool MaskBounds::readsTableAtPosition() const {
-  return llvm::any_of(maskMod.front(), [&](Operation &op) {
-    return getReadTensor(&op) && getSide(op.getResult(0)) != MaskSide::None;
-  });
+  llvm::SmallPtrSet<Value, 16> needed = {visible};
+  for (Operation &op : llvm::reverse(maskMod.front().without_terminator())) {
+    if (llvm::none_of(op.getResults(),
+                      [&](Value result) { return needed.contains(result); }))
+      continue;
+    if (getReadTensor(&op) && getSide(op.getResult(0)) != MaskSide::None)
+      return true;
+    needed.insert_range(op.getOperands());
+  }
+  return false;
 }
 
 /// Finds whether a term depends on the query head.
@@ -186,6 +193,10 @@ MaskBounds::MaskBounds(AttentionOpInterface op) : maskMod(op.getMaskMod()) {
       });
   findHeadUse();
   isUsefulMask = readsTableAtPosition() && lookup(visible).canBeRuledOut[kTrue];
+}
+
+bool MaskBounds::canBeFull() const {
+  return lookup(visible).canBeRuledOut[kFalse];
 }
 
 SmallVector<Value> MaskBounds::getTerms(MaskSide side) const {
@@ -312,9 +323,9 @@ Bounds BoundsBuilder::build(Operation *op, ArrayRef<Bounds> operands) {
       .Default([&](Operation *) { return operands[0]; });
 }
 
-TileValue MaskBounds::buildMayBeVisible(ImplicitLocOpBuilder &b,
-                                        const TermBounds &terms, int64_t rows,
-                                        int64_t columns) const {
+Bounds MaskBounds::buildVisible(ImplicitLocOpBuilder &b,
+                                const TermBounds &terms, int64_t rows,
+                                int64_t columns) const {
   BoundsBuilder builder(b, rows, columns);
   TermBounds all = terms;
   for (const auto &[value, known] : decided) {
@@ -328,5 +339,5 @@ TileValue MaskBounds::buildMayBeVisible(ImplicitLocOpBuilder &b,
     Bounds bounds = builder.build(op, operands);
     all[value] = bounds;
   }
-  return all.lookup(visible).high;
+  return all.lookup(visible);
 }

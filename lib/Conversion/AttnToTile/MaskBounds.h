@@ -46,6 +46,8 @@ public:
   /// and if bounds may tell that a rectangle has no visible score. VisibleRange
   /// bounds what depends on positions alone.
   bool isUseful() const { return isUsefulMask; }
+  /// True if bounds may tell that a rectangle has no hidden score.
+  bool canBeFull() const;
   bool dependsOnHead() const { return usesHead; }
 
   /// The terms of one side, or those that are the same for all scores, in the
@@ -53,12 +55,11 @@ public:
   /// term of the other side is a term of its own.
   llvm::SmallVector<mlir::Value> getTerms(MaskSide side) const;
 
-  /// Builds the condition that some score may be visible, from the bounds of
-  /// all terms, in i32. Rectangles are elements of a tile of `rows` x
-  /// `columns`.
-  TileValue buildMayBeVisible(mlir::ImplicitLocOpBuilder &b,
-                              const TermBounds &terms, int64_t rows,
-                              int64_t columns) const;
+  /// Builds the conditions that some score may be hidden, and that some may be
+  /// visible, from the bounds of all terms, in i32. Rectangles are elements of
+  /// a tile of `rows` x `columns`.
+  Bounds buildVisible(mlir::ImplicitLocOpBuilder &b, const TermBounds &terms,
+                      int64_t rows, int64_t columns) const;
 
 private:
   /// What is known of a value before its bounds are.

@@ -21,18 +21,31 @@ void QueryTileProgram::computePosition(Value q, Value k) {
   numKeys = size(k, order.seq);
 }
 
+/// mask_mod hides the keys outside of the range that it implies, in each block.
+PositionRange QueryTileProgram::visibleKeysOfMod() {
+  Region &region = attention.getMaskMod();
+  if (region.empty())
+    return {};
+  return intersect(readPositions(/*full=*/false),
+                   buildVisibleKeys(b, region, {getCaptures(), batch, head},
+                                    queriesOfTile()));
+}
+
+/// Returns keys that mask_mod shows to all queries of the tile.
+PositionRange QueryTileProgram::fullKeysOfMod() {
+  PositionRange full = readPositions(/*full=*/true);
+  if (full.first)
+    return full;
+  return buildFullKeys(b, attention.getMaskMod(), {getCaptures(), batch, head},
+                       queriesOfTile());
+}
+
 /// Computes the blocks [first, last] that hold every key which some row of the
 /// tile sees. If no row sees a key, one block remains, and all its keys are
 /// masked. A pass may work on further blocks outside of this range. All their
 /// keys are masked, too.
 void QueryTileProgram::computeKeyBlocks() {
-  // mask_mod hides the keys outside of the range that it implies, in each
-  // block.
-  PositionRange visible;
-  if (Region &region = attention.getMaskMod(); !region.empty())
-    visible = intersect(readVisibleBlocks(),
-                        buildVisibleKeys(b, region, getScalarCaptures(),
-                                         {firstRow, add(firstRow, rows - 1)}));
+  PositionRange visible = visibleKeysOfMod();
   MaskAttr mask = attention.getMaskAttr();
   Value onDiagonal =
       mask ? add(firstRow, diagonal(numQueries, numKeys)) : Value();
@@ -66,7 +79,7 @@ void QueryTileProgram::computeKeyBlocks() {
 }
 
 /// `endBlock` is behind the last block of the loop, and `endOfFull` behind the
-/// last key that all rows see.
+/// last key that all rows see by the band.
 void QueryTileProgram::computeMaskedSteps(Value endBlock, Value endOfFull) {
   // Blocks below fullBlocks have no key beyond the last one that a row sees;
   // blocks from firstFull on have none before the first. j counts down from the
@@ -74,12 +87,27 @@ void QueryTileProgram::computeMaskedSteps(Value endBlock, Value endOfFull) {
   Value fullBlocks = max(blocksBelow(endOfFull), 0);
   if (lastSeen)
     fullBlocks = b.createOrFold<tile::AtMostOp>(fullBlocks);
-  maskedBelow = sub(endBlock, fullBlocks);
-  if (!firstSeen)
+  ofBand.below = sub(endBlock, fullBlocks);
+  if (firstSeen) {
+    Value firstFull = b.createOrFold<tile::AtLeastOp>(
+        max(blocksUpTo(add(firstSeen, rows - 1)), 0));
+    ofBand.from = sub(endBlock, firstFull);
+  }
+  if (attention.getMaskMod().empty())
     return;
-  Value firstFull = b.createOrFold<tile::AtLeastOp>(
-      max(blocksUpTo(add(firstSeen, rows - 1)), 0));
-  maskedFrom = sub(endBlock, firstFull);
+  PositionRange full = fullKeysOfMod();
+  if (full.isEmpty)
+    return;
+  MaskedSteps ofMod;
+  if (full.last) {
+    Value end = max(blocksBelow(add(full.last, 1)), 0);
+    ofMod.below = sub(endBlock, b.createOrFold<tile::AtMostOp>(end));
+  }
+  if (full.first) {
+    Value first = max(blocksUpTo(full.first), 0);
+    ofMod.from = sub(endBlock, b.createOrFold<tile::AtLeastOp>(first));
+  }
+  ofMask = unite(ofBand, ofMod);
 }
 
 /// Builds one comparison for each side of the band: the column against a limit

@@ -31,15 +31,20 @@ protected:
   mlir::Value numQueries, numKeys;
   /// The number of key blocks of the loop, and the block that comes first.
   mlir::Value numBlocks, lastBlock;
-  /// The blocks j < maskedBelow and j >= maskedFrom are masked; null if there
-  /// are none.
-  mlir::Value maskedBelow, maskedFrom;
+  /// The steps whose blocks the band of the mask or the last key cuts, and
+  /// these with those in which mask_mod may hide keys; none if nothing is known
+  /// of mask_mod.
+  MaskedSteps ofBand;
+  std::optional<MaskedSteps> ofMask;
   /// Row r of the tile sees the keys from firstSeen + r up to lastSeen + r.
   /// Null if there is no such bound.
   mlir::Value firstSeen, lastSeen;
 
 private:
   void computeMaskedSteps(mlir::Value endBlock, mlir::Value endOfFull);
+  PositionRange queriesOfTile() { return {firstRow, add(firstRow, rows - 1)}; }
+  PositionRange visibleKeysOfMod();
+  PositionRange fullKeysOfMod();
   mlir::Value blocksBelow(mlir::Value key) { return floorDiv(key, keys); }
   mlir::Value blocksUpTo(mlir::Value key) { return ceilDiv(key, keys); }
 };

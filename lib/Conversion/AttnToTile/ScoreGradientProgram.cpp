@@ -46,8 +46,8 @@ Value ScoreGradientProgram::buildWeights(Value scores, Value step,
   Value exponents =
       math::FmaOp::create(b, modified.scores, splat(f32Tile(), scale.exponent),
                           overColumns(rowShift, keys));
-  exponents = maskSteps(applyMaskMod(exponents, arguments), step, maskedBelow,
-                        maskedFrom, [&] { return visibleKeys(firstKey); });
+  exponents = maskSteps(exponents, step, ofBand, ofMask, arguments,
+                        [&] { return visibleKeys(firstKey); });
   return multiplyDerivative(math::Exp2Op::create(b, exponents),
                             modified.derivative, mayBeInfinite);
 }

@@ -67,6 +67,9 @@ private:
   struct FullBlocks {
     Value from, below;
   };
+  PositionRange keysOfTile() { return {firstKey, add(firstKey, keys - 1)}; }
+  std::optional<FullBlocks> computeFullBlocksOfMod();
+  MaskedSteps getMaskedSteps(const FullBlocks &full);
   FullBlocks computeQueryBlocks();
   void computeSteps(FullBlocks full);
   bool isReversed();
@@ -121,9 +124,11 @@ private:
   /// s / group if the blocks are worked on in reverse.
   Value firstBlock, endBlock, numSteps;
   Value lastBlock; ///< The last one of all blocks of queries.
-  /// The steps below maskedBelow and from maskedFrom on are masked; null if
-  /// there are none.
-  Value maskedBelow, maskedFrom;
+  /// The steps whose blocks the band of the mask or the last query or key
+  /// cuts, and those in which mask_mod may hide scores; none if nothing is
+  /// known of it.
+  MaskedSteps ofBand;
+  std::optional<MaskedSteps> ofMask;
   /// The key of row r of the tile is seen by the queries from firstSeeing + r
   /// up to lastSeeing + r. Null if there is no such bound.
   Value firstSeeing, lastSeeing;
@@ -151,9 +156,10 @@ SdpaBackwardProgram::FullBlocks SdpaBackwardProgram::computeQueryBlocks() {
   // block. Tiles that take turns need blocks which begin in their order.
   PositionRange seeing;
   if (Region &region = op.getMaskMod(); !region.empty() && !turns)
-    seeing = intersect(readVisibleBlocks(),
-                       buildSeeingQueries(b, region, getScalarCaptures(),
-                                          {firstKey, add(firstKey, keys - 1)}));
+    seeing = intersect(
+        readPositions(/*full=*/false),
+        buildSeeingQueries(b, region, {getCaptures(), batch, /*head=*/Value()},
+                           keysOfTile()));
   MaskAttr mask = op.getMaskAttr();
   endBlock = ceilDiv(numQueries, queries);
   lastBlock = sub(endBlock, one);
@@ -203,25 +209,56 @@ void SdpaBackwardProgram::computeSteps(FullBlocks full) {
     full.from = arith::SelectOp::create(b, isCut, endBlock,
                                         full.from ? full.from : firstBlock);
   }
+  ofBand = getMaskedSteps(full);
+  if (std::optional<FullBlocks> fullOfMod = computeFullBlocksOfMod())
+    ofMask = unite(ofBand, getMaskedSteps(*fullOfMod));
+  // There is always a block. The maximum tells that to passes which do not know
+  // the sizes.
+  numSteps = max(mul(sub(endBlock, firstBlock), group), 1);
+}
+
+/// Returns the blocks of queries to which mask_mod shows all keys of the tile;
+/// none if nothing is known of it.
+std::optional<SdpaBackwardProgram::FullBlocks>
+SdpaBackwardProgram::computeFullBlocksOfMod() {
+  Region &region = op.getMaskMod();
+  if (region.empty())
+    return std::nullopt;
+  PositionRange full = readPositions(/*full=*/true);
+  if (!full.first)
+    full = buildFullQueries(b, region, {getCaptures(), batch, /*head=*/Value()},
+                            keysOfTile());
+  if (full.isEmpty)
+    return std::nullopt;
+  FullBlocks blocks;
+  if (full.first)
+    blocks.from = max(ceilDiv(full.first, queries), 0);
+  if (full.last)
+    blocks.below = max(floorDiv(add(full.last, 1), queries), 0);
+  return blocks;
+}
+
+/// Returns the steps on all other blocks.
+SdpaBackwardProgram::MaskedSteps
+SdpaBackwardProgram::getMaskedSteps(const FullBlocks &full) {
   auto stepsBetween = [&](Value from, Value to) {
     return mul(sub(to, from), group);
   };
+  MaskedSteps steps;
   if (full.from)
-    (isReversed() ? maskedFrom : maskedBelow) =
+    (isReversed() ? steps.from : steps.below) =
         isReversed() ? stepsBetween(full.from, endBlock)
                      : stepsBetween(firstBlock, full.from);
   if (full.below)
-    (isReversed() ? maskedBelow : maskedFrom) =
+    (isReversed() ? steps.below : steps.from) =
         isReversed() ? stepsBetween(full.below, endBlock)
                      : stepsBetween(firstBlock, full.below);
   // A mask of steps that need none hides nothing.
-  if (maskedBelow)
-    maskedBelow = b.createOrFold<tile::AtLeastOp>(maskedBelow);
-  if (maskedFrom)
-    maskedFrom = b.createOrFold<tile::AtMostOp>(maskedFrom);
-  // There is always a block. The maximum tells that to passes which do not know
-  // the sizes.
-  numSteps = max(stepsBetween(firstBlock, endBlock), 1);
+  if (steps.below)
+    steps.below = b.createOrFold<tile::AtLeastOp>(steps.below);
+  if (steps.from)
+    steps.from = b.createOrFold<tile::AtMostOp>(steps.from);
+  return steps;
 }
 
 /// Work tiles take turns at a block of queries from the first tile of keys to
@@ -316,9 +353,8 @@ SdpaBackwardProgram::buildExponents(Value tk, Value tq, Value tterms,
   Exponents result;
   result.derivative = modified.derivative;
   Value exponents = addShift(modified.scores, firstQuery, queryHead);
-  result.exponents =
-      maskSteps(applyMaskMod(exponents, arguments), step, maskedBelow,
-                maskedFrom, [&] { return visibleQueries(firstQuery); });
+  result.exponents = maskSteps(exponents, step, ofBand, ofMask, arguments,
+                               [&] { return visibleQueries(firstQuery); });
   return result;
 }
 

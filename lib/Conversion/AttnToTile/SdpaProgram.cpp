@@ -84,7 +84,8 @@ private:
   SoftmaxState buildLoop(Value queries);
   SoftmaxState buildStep(Value queries, Value j,
                          std::optional<SoftmaxState> state);
-  Value applyMods(Value scores, Value firstKey);
+  SmallVector<TileValue> getArguments(Value firstKey);
+  Value applyScoreMod(Value scores, ArrayRef<TileValue> arguments);
   Value rejectLargeScores(SoftmaxState state);
   void store(SoftmaxState state);
 
@@ -160,21 +161,22 @@ SdpaProgram::Exponent SdpaProgram::buildExponent(Value reference) {
 // Scores
 //===----------------------------------------------------------------------===//
 
-/// Applies score_mod and mask_mod to the scores.
-Value SdpaProgram::applyMods(Value scores, Value firstKey) {
-  if (scale.before)
-    scores =
-        arith::MulFOp::create(b, scores, splat(f32Tile(keys), *scale.before));
+/// Returns the arguments of mask_mod on a block of keys.
+SmallVector<TileValue> SdpaProgram::getArguments(Value firstKey) {
   if (op.getScoreMod().empty() && op.getMaskMod().empty())
-    return scores;
-  SmallVector<TileValue> arguments = getModArguments(
+    return {};
+  return getModArguments(
       batch, head, {positions(rows, firstRow), /*overRows=*/true},
       {positions(keys, firstKey), false, /*overColumns=*/true}, rows);
-  if (Region &region = op.getScoreMod(); !region.empty())
-    scores = inlineScoreMod(region, scores, arguments,
-                            region.front().getTerminator()->getOperands())
-                 .front();
-  return applyMaskMod(scores, arguments);
+}
+
+Value SdpaProgram::applyScoreMod(Value scores, ArrayRef<TileValue> arguments) {
+  Region &region = op.getScoreMod();
+  if (region.empty())
+    return scores;
+  return inlineScoreMod(region, scores, arguments,
+                        region.front().getTerminator()->getOperands())
+      .front();
 }
 
 //===----------------------------------------------------------------------===//
@@ -190,8 +192,12 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
   Value scores = tile::MmaOp::create(
       b, f32Tile(keys), queries, tk, /*acc=*/Value(), /*accumulate=*/Value(),
       /*transpose_a=*/false, /*transpose_b=*/true);
-  scores = maskSteps(applyMods(scores, firstKey), j, maskedBelow, maskedFrom,
-                     [&] { return visibleKeys(firstKey); });
+  if (scale.before)
+    scores =
+        arith::MulFOp::create(b, scores, splat(f32Tile(keys), *scale.before));
+  SmallVector<TileValue> arguments = getArguments(firstKey);
+  scores = maskSteps(applyScoreMod(scores, arguments), j, ofBand, ofMask,
+                     arguments, [&] { return visibleKeys(firstKey); });
 
   SoftmaxState next;
   Value rowZero = splat(f32Rows(), 0.0);

@@ -171,11 +171,11 @@ static AttentionTiles chooseFragmentTiles(const TargetDescription &target,
                                           HeadDims dims,
                                           const TileRequest &request) {
   int64_t native = target.mma.rows;
-  int64_t needed = request.queries ? llvm::divideCeil(*request.queries, native)
-                                   : kFragmentQueryTiles;
+  int64_t most = request.isNarrow ? kQueryTiles : kFragmentQueryTiles;
+  int64_t needed =
+      request.queries ? llvm::divideCeil(*request.queries, native) : most;
   AttentionTiles tiles;
-  for (int64_t count = std::clamp<int64_t>(needed, 1, kFragmentQueryTiles);
-       count > 0; --count)
+  for (int64_t count = std::clamp<int64_t>(needed, 1, most); count > 0; --count)
     for (int64_t keys : getFragmentKeys(request, count)) {
       tiles = {count * native, keys,
                findExceeded(target, getFragmentDemand(target, dims, keys, count,

@@ -20,7 +20,8 @@ public:
                       const VisibleBlocksRequest &tiles)
       : conversion(conversion), mask(mask), tiles(tiles),
         groups(tile::countBlocks(name(tiles.getOtherSide()), kGroup)),
-        blocks{Value(), Value(), mask.dependsOnHead() ? "Hq" : "1",
+        blocks{{},
+               mask.dependsOnHead() ? "Hq" : "1",
                tile::countBlocks(name(tiles.tiles), tiles.rows)},
         numTerms(getGroupTerms(conversion.op, mask, tiles).size()) {}
 
@@ -107,9 +108,8 @@ void VisibleBlocksLaunch::launchVisible() {
     launch.addInput(getLargestName(i), largest[i], {"B", blocks.heads, groups});
   }
   unsigned firstOutput = launch.getNumArguments();
-  for (auto [name, numbers] :
-       {std::pair("first", &blocks.first), std::pair("last", &blocks.last)})
-    launch.addOutput(name, *numbers, {"B", blocks.heads, blocks.tiles}, kOnce);
+  for (auto &[name, numbers] : blocks.positions)
+    launch.addOutput(name, numbers, {"B", blocks.heads, blocks.tiles}, kOnce);
   launch.addCapturedScalars();
   launch.emit(("_visible_" + word(tiles.getOtherSide()) + "_kernel").str(),
               launch.countNumbers(firstOutput, kVisibleRows),
@@ -123,8 +123,8 @@ VisibleBlocks VisibleBlocksLaunch::run() {
     least.push_back(createNumbers(tiles.getOtherSide(), kGroup));
     largest.push_back(createNumbers(tiles.getOtherSide(), kGroup));
   }
-  blocks.first = createNumbers(tiles.tiles, tiles.rows);
-  blocks.last = createNumbers(tiles.tiles, tiles.rows);
+  for (StringRef name : getPositionNames(mask))
+    blocks.positions.emplace_back(name, createNumbers(tiles.tiles, tiles.rows));
   launchTerms();
   launchVisible();
   return blocks;
@@ -142,7 +142,6 @@ fa4::launchVisibleBlocks(Conversion &conversion,
 }
 
 void fa4::addVisibleBlocks(KernelLaunch &launch, const VisibleBlocks &blocks) {
-  for (auto [name, numbers] :
-       {std::pair("first", blocks.first), std::pair("last", blocks.last)})
+  for (const auto &[name, numbers] : blocks.positions)
     launch.addInput(name, numbers, {"B", blocks.heads, blocks.tiles});
 }

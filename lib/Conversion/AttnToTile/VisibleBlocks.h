@@ -14,11 +14,11 @@
 
 namespace fa4 {
 
-/// The first and the last position that each work tile of a kernel has to
-/// visit: tensors of i32, sequences x heads x work tiles, with one head if all
-/// see the same.
+/// Positions for each work tile of a kernel: tensors of i32, sequences x heads
+/// x work tiles, with one head if all see the same.
 struct VisibleBlocks {
-  mlir::Value first, last;
+  /// The names are those of getPositionNames.
+  llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>> positions;
   std::string heads, tiles; ///< The names of the dimensions.
 };
 
@@ -28,7 +28,7 @@ struct VisibleBlocks {
 std::optional<VisibleBlocks>
 launchVisibleBlocks(Conversion &conversion, const VisibleBlocksRequest &tiles);
 
-/// Adds the inputs "first" and "last" to the kernel that has these work tiles.
+/// Adds the positions to the inputs of the kernel that has these work tiles.
 void addVisibleBlocks(KernelLaunch &launch, const VisibleBlocks &blocks);
 
 } // namespace fa4

@@ -18,9 +18,20 @@ using namespace fa4;
 using namespace fa4::attn;
 using Kind = vector::CombiningKind;
 
-/// The positions, or groups, that a thread looks at in one step.
-static constexpr int64_t kStep = 32;
+/// The positions that a thread looks at in one step, and the groups: conditions
+/// of more groups at a time take more predicates than a thread has.
+static constexpr int64_t kStep = 32, kScan = 8;
 static_assert(kGroup % kStep == 0);
+
+/// The numbers of the first and the last group if there are none.
+static constexpr int64_t kNoFirstGroup = kMaxSize / kGroup, kNoLastGroup = -1;
+
+SmallVector<StringRef> fa4::getPositionNames(const MaskBounds &mask) {
+  SmallVector<StringRef> names = {kFirstVisible, kLastVisible};
+  if (mask.canBeFull())
+    names.append({kFirstFull, kLastFull});
+  return names;
+}
 
 static Value getPosition(AttentionOpInterface op, MaskSide side) {
   unsigned fromEnd = side == MaskSide::Queries ? 2 : 1;
@@ -83,13 +94,20 @@ private:
   Bounds boundPositions(Value blocks, MaskSide side, int64_t block,
                         bool overRows);
   TermBounds boundTiles();
-  Value mayBeVisible(TermBounds terms, Value groups, Value numGroups);
+  Value limitToGroups(TileValue condition, Value groups, Value numGroups);
+  SmallVector<Value> addGroups(Value condition, Value groups,
+                               ValueRange before);
+  SmallVector<Value> addStep(TermBounds terms, Value groups, Value numGroups,
+                             ValueRange before);
+  void storeGroups(Value first, Value last, StringRef firstName,
+                   StringRef lastName);
+  void storeFull(ValueRange found);
   void store(Value rows, StringRef name) {
     tile::StoreOp::create(b, rows, getArgument(name),
                           ValueRange{batch, head, firstRow}, /*to=*/Value(),
                           /*dims=*/DenseI64ArrayAttr());
   }
-  void addGroups(TermBounds &terms, Value groups);
+  void addTerms(TermBounds &terms, Value groups);
 
   const MaskBounds &mask;
   VisibleBlocksRequest tiles;
@@ -238,8 +256,8 @@ TermBounds VisibleBlocksProgram::boundTiles() {
 }
 
 /// Adds the bounds of the terms of `groups`, which are this tile's columns.
-void VisibleBlocksProgram::addGroups(TermBounds &terms, Value groups) {
-  VectorType found = numbers({kStep});
+void VisibleBlocksProgram::addTerms(TermBounds &terms, Value groups) {
+  VectorType found = numbers({kScan});
   for (auto [i, term] : llvm::enumerate(groupTerms)) {
     auto read = [&](StringRef name) -> TileValue {
       Value all = getArgument(name);
@@ -255,46 +273,104 @@ void VisibleBlocksProgram::addGroups(TermBounds &terms, Value groups) {
       boundPositions(groups, side, kGroup, /*overRows=*/false);
 }
 
-/// Returns the condition that a row of the tile may see one of `groups`.
-Value VisibleBlocksProgram::mayBeVisible(TermBounds terms, Value groups,
-                                         Value numGroups) {
-  addGroups(terms, groups);
-  TileValue mayBe = mask.buildMayBeVisible(b, terms, kVisibleRows, kStep);
+/// A condition on the tile of work tiles and groups, which is false for groups
+/// that do not exist.
+Value VisibleBlocksProgram::limitToGroups(TileValue condition, Value groups,
+                                          Value numGroups) {
   Value isGroup =
       less(groups, over(cast<VectorType>(groups.getType()), numGroups),
            arith::CmpIPredicate::slt);
   return arith::AndIOp::create(
-      b, broadcastTo(b, mayBe, true, true, kVisibleRows, kStep),
+      b, broadcastTo(b, condition, true, true, kVisibleRows, kScan),
       overRows(isGroup, kVisibleRows));
 }
 
+/// Continues the least and the largest number of the groups for which a
+/// condition holds, and, of three numbers, how many they are.
+SmallVector<Value> VisibleBlocksProgram::addGroups(Value condition,
+                                                   Value groups,
+                                                   ValueRange before) {
+  Value numbers = overRows(toNumber(groups), kVisibleRows);
+  auto tileType = cast<VectorType>(numbers.getType());
+  auto choose = [&](int64_t otherwise) -> Value {
+    return arith::SelectOp::create(b, condition, numbers,
+                                   splatNumber(tileType, otherwise));
+  };
+  SmallVector<Value> after = {
+      reduce(Kind::MINSI, choose(kNoFirstGroup), before[0]),
+      reduce(Kind::MAXSI, choose(kNoLastGroup), before[1])};
+  if (before.size() == 3)
+    after.push_back(reduce(Kind::ADD, toNumber(condition), before[2]));
+  return after;
+}
+
+/// Stores the first and the last position of groups.
+void VisibleBlocksProgram::storeGroups(Value first, Value last,
+                                       StringRef firstName,
+                                       StringRef lastName) {
+  auto type = cast<VectorType>(first.getType());
+  Value size = splatNumber(type, kGroup);
+  store(arith::MulIOp::create(b, first, size), firstName);
+  last = arith::MulIOp::create(b, last, size);
+  store(arith::AddIOp::create(b, last, splatNumber(type, kGroup - 1)),
+        lastName);
+}
+
+/// Groups are full from the first to the last full one if there are as many.
+/// Otherwise none counts as full.
+void VisibleBlocksProgram::storeFull(ValueRange found) {
+  auto type = cast<VectorType>(found[0].getType());
+  Value distance = arith::SubIOp::create(b, found[1], found[0]);
+  Value hasGap = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::ne,
+      arith::AddIOp::create(b, distance, splatNumber(type, 1)), found[2]);
+  auto choose = [&](int64_t none, Value number) -> Value {
+    return arith::SelectOp::create(b, hasGap, splatNumber(type, none), number);
+  };
+  storeGroups(choose(kNoFirstGroup, found[0]), choose(kNoLastGroup, found[1]),
+              kFirstFull, kLastFull);
+}
+
+/// Looks at `groups`, and continues the numbers of those that may be visible
+/// and, if bounds can tell it, of those that are full.
+SmallVector<Value> VisibleBlocksProgram::addStep(TermBounds terms, Value groups,
+                                                 Value numGroups,
+                                                 ValueRange before) {
+  addTerms(terms, groups);
+  Bounds visible = mask.buildVisible(b, terms, kVisibleRows, kScan);
+  SmallVector<Value> after =
+      addGroups(limitToGroups(visible.high, groups, numGroups), groups,
+                before.take_front(2));
+  if (!mask.canBeFull())
+    return after;
+  Value mayBeHidden =
+      broadcastTo(b, visible.low, true, true, kVisibleRows, kScan);
+  Value all = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(cast<VectorType>(mayBeHidden.getType()), true));
+  TileValue isFull{arith::XOrIOp::create(b, mayBeHidden, all), true, true};
+  after.append(addGroups(limitToGroups(isFull, groups, numGroups), groups,
+                         before.drop_front(2)));
+  return after;
+}
+
 void VisibleBlocksProgram::buildVisible() {
-  VectorType rowType = numbers({kVisibleRows}),
-             tileType = numbers({kVisibleRows, kStep});
-  constexpr int64_t behind = kMaxSize / kGroup, before = -1;
+  VectorType type = numbers({kVisibleRows});
   Value numGroups = ceilDiv(getSize(tiles.getOtherSide()), kGroup);
   TermBounds ofTiles = boundTiles();
+  SmallVector<Value> init;
+  for (int64_t number :
+       {kNoFirstGroup, kNoLastGroup, kNoFirstGroup, kNoLastGroup, int64_t(0)})
+    init.push_back(splatNumber(type, number));
+  if (!mask.canBeFull())
+    init.resize(2);
   ValueRange found =
-      loop(ceilDiv(numGroups, kStep),
-           {splatNumber(rowType, behind), splatNumber(rowType, before)},
-           [&](Value step, ValueRange state) -> SmallVector<Value> {
-             Value groups = positions(kStep, mul(step, index(kStep)));
-             Value visible = mayBeVisible(ofTiles, groups, numGroups);
-             Value numbers = overRows(toNumber(groups), kVisibleRows);
-             auto choose = [&](int64_t otherwise) -> Value {
-               return arith::SelectOp::create(b, visible, numbers,
-                                              splatNumber(tileType, otherwise));
-             };
-             return {reduce(Kind::MINSI, choose(behind), state[0]),
-                     reduce(Kind::MAXSI, choose(before), state[1])};
-           });
-  Value size = splatNumber(rowType, kGroup);
-  Value first = arith::MulIOp::create(b, found[0], size);
-  Value last =
-      arith::AddIOp::create(b, arith::MulIOp::create(b, found[1], size),
-                            splatNumber(rowType, kGroup - 1));
-  store(first, "first");
-  store(last, "last");
+      loop(ceilDiv(numGroups, kScan), init, [&](Value step, ValueRange before) {
+        Value groups = positions(kScan, mul(step, index(kScan)));
+        return addStep(ofTiles, groups, numGroups, before);
+      });
+  storeGroups(found[0], found[1], kFirstVisible, kLastVisible);
+  if (mask.canBeFull())
+    storeFull(found.drop_front(2));
 }
 
 void fa4::buildTermsProgram(AttentionOpInterface op, tile::KernelOp kernel,

@@ -12,8 +12,10 @@
 //
 //   terms    least[g], largest[g] of each term of the keys (MaskBounds.h), for
 //            each group g of kGroup keys
-//   visible  first[t], last[t]: the first and the last key of the groups of
-//            which the work tile t may see a key
+//   visible  first_visible[t], last_visible[t]: the first and the last key of
+//            the groups of which work tile t may see a key; and where bounds
+//            can tell it, first_full[t], last_full[t]: keys all of which each
+//            query of t sees
 //
 // For work tiles of keys, queries and keys change places. A work tile of both
 // kernels has 128 groups or 128 work tiles, one for each thread, of a sequence;
@@ -44,6 +46,14 @@ inline constexpr int64_t kGroup = 64;
 /// The rows of the two kernels' work tiles.
 inline constexpr int64_t kVisibleRows = 128;
 
+/// The names of the arguments that have positions for each work tile.
+inline constexpr llvm::StringLiteral kFirstVisible = "first_visible",
+                                     kLastVisible = "last_visible",
+                                     kFirstFull = "first_full",
+                                     kLastFull = "last_full";
+/// Returns those that a mask has.
+llvm::SmallVector<llvm::StringRef> getPositionNames(const MaskBounds &mask);
+
 /// The names of the arguments that have the bounds of term `number`.
 inline std::string getLeastName(unsigned number) {
   return "least" + std::to_string(number);
@@ -64,7 +74,7 @@ llvm::SmallVector<mlir::Value> getGroupTerms(attn::AttentionOpInterface op,
 ///   captured tensors  those of `op`
 ///   least, largest    for each of the group terms: outputs of the first
 ///                     kernel, inputs of the second one
-///   first, last       outputs of the second kernel
+///   first_visible...  outputs of the second kernel
 ///   captured scalars  those of `op`
 void buildTermsProgram(attn::AttentionOpInterface op, tile::KernelOp kernel,
                        const MaskBounds &mask,

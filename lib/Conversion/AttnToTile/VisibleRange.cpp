@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "VisibleRange.h"
+#include "CaptureReads.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
+#include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Support/PostOrder.h"
 #include "fa4/Support/Predicates.h"
 #include "fa4/Target/LaunchLimits.h"
@@ -30,6 +32,9 @@ static constexpr int64_t kPositionEnd = kMaxSize + 1024;
 /// Quotients of quotients beyond this depth have no form: each would add
 /// operations to the bounds.
 static constexpr unsigned kMaxDivisions = 8;
+
+/// The numbers of mask_mod's arguments.
+enum : unsigned { kBatch, kHead, kQuery, kKey };
 
 //===----------------------------------------------------------------------===//
 // Integers
@@ -65,8 +70,17 @@ struct Form {
 /// A form, or std::nullopt if the integer has none.
 using MaybeForm = std::optional<Form>;
 
-/// The ranges that hold each position for which a condition is true, and for
-/// which it is false.
+/// Which positions a range has.
+enum class RangeKind {
+  /// Each one for which a condition holds in some row of the tile; further ones
+  /// do no harm.
+  Possible,
+  /// Only such ones for which it holds in all rows.
+  Certain
+};
+
+/// The ranges of the positions for which a condition is true, and for which it
+/// is false.
 struct Ranges {
   PositionRange ifTrue, ifFalse;
 };
@@ -74,9 +88,10 @@ struct Ranges {
 class RangeBuilder {
 public:
   RangeBuilder(ImplicitLocOpBuilder &b, Region &maskMod,
-               ArrayRef<Value> captures, PositionRange tile,
-               unsigned tileArgument, unsigned unknownArgument)
-      : b(b), block(maskMod.front()), captures(captures), tile(tile),
+               const MaskArguments &arguments, PositionRange tile,
+               unsigned tileArgument, unsigned unknownArgument, RangeKind kind)
+      : b(b), block(maskMod.front()), arguments(arguments), tile(tile),
+        isCertain(kind == RangeKind::Certain),
         tilePosition(block.getArgument(tileArgument)),
         unknownPosition(block.getArgument(unknownArgument)) {}
 
@@ -99,13 +114,17 @@ private:
 
   // Forms of integers.
   MaybeForm computeForm(Value value);
+  static MaybeForm makeCapture(Value number, ImplicitLocOpBuilder &b);
   MaybeForm getCapture(BlockArgument argument);
+  MaybeForm getElement(Operation *read);
   MaybeForm computeBinary(Operation *op);
   MaybeForm addForms(const Form &x, const Form &y);
   Form multiply(const Form &x, int64_t factor);
   MaybeForm divide(Operation *op, const Form &x, int64_t divisor);
 
   // Ranges of conditions.
+  /// The range of a condition of which nothing is known.
+  PositionRange unknown() const { return {Value(), Value(), isCertain}; }
   Ranges computeRanges(Value condition);
   Form limit(const Form &capture, const Form &other);
   PositionRange compare(arith::CmpIPredicate predicate, const Form &x,
@@ -114,6 +133,7 @@ private:
   PositionRange when(Value possible);
   PositionRange intersect(const PositionRange &x, const PositionRange &y);
   PositionRange unite(const PositionRange &x, const PositionRange &y);
+  PositionRange chooseLonger(const PositionRange &x, const PositionRange &y);
   Ranges both(const Ranges &x, const Ranges &y) {
     return {intersect(x.ifTrue, y.ifTrue), unite(x.ifFalse, y.ifFalse)};
   }
@@ -124,8 +144,9 @@ private:
 
   ImplicitLocOpBuilder &b;
   Block &block;
-  ArrayRef<Value> captures;
+  const MaskArguments &arguments;
   PositionRange tile;
+  bool isCertain;
   Value tilePosition, unknownPosition;
   llvm::DenseMap<Value, MaybeForm> forms;
   llvm::DenseMap<Value, Ranges> ranges;
@@ -246,19 +267,41 @@ static bool isArithmetic(Operation *op) {
       op);
 }
 
-/// The kernel's argument, if it has the bits of an index.
-MaybeForm RangeBuilder::getCapture(BlockArgument argument) {
-  if (argument.getArgNumber() < kNumMaskModArgs)
-    return std::nullopt;
-  Value scalar = captures[argument.getArgNumber() - kNumMaskModArgs];
-  Type type = argument.getType();
-  if (!scalar || !(type.isIndex() || type.isInteger(kIndexBits)))
+/// The form of a number of the kernel, if it has the bits of an index.
+MaybeForm RangeBuilder::makeCapture(Value number, ImplicitLocOpBuilder &b) {
+  Type type = number.getType();
+  if (!type.isIndex() && !type.isInteger(kIndexBits))
     return std::nullopt;
   Form form;
   form.isCapture = true;
   form.low = form.high =
-      b.createOrFold<arith::IndexCastOp>(b.getIndexType(), scalar);
+      b.createOrFold<arith::IndexCastOp>(b.getIndexType(), number);
   return form;
+}
+
+MaybeForm RangeBuilder::getCapture(BlockArgument argument) {
+  if (argument.getArgNumber() < kNumMaskModArgs)
+    return std::nullopt;
+  Value scalar = arguments.captures[argument.getArgNumber() - kNumMaskModArgs];
+  return scalar ? makeCapture(scalar, b) : std::nullopt;
+}
+
+/// An element of a captured tensor that is the same for the whole work tile.
+/// Tensors have elements for each batch and head of a call.
+MaybeForm RangeBuilder::getElement(Operation *read) {
+  auto tensor = cast<BlockArgument>(getReadTensor(read));
+  Value memref = arguments.captures[tensor.getArgNumber() - kNumMaskModArgs];
+  if (!memref || !read->getResult(0).getType().isInteger(kIndexBits))
+    return std::nullopt;
+  SmallVector<Value> indices;
+  for (Value index : read->getOperands().drop_front()) {
+    indices.push_back(index == block.getArgument(kBatch)  ? arguments.batch
+                      : index == block.getArgument(kHead) ? arguments.head
+                                                          : Value());
+    if (!indices.back())
+      return std::nullopt;
+  }
+  return makeCapture(tile::LoadScalarOp::create(b, memref, indices), b);
 }
 
 MaybeForm RangeBuilder::computeForm(Value value) {
@@ -290,6 +333,8 @@ MaybeForm RangeBuilder::computeForm(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return getCapture(argument);
   Operation *op = value.getDefiningOp();
+  if (getReadTensor(op))
+    return getElement(op);
   if (!isArithmetic(op))
     return std::nullopt;
   return isa<arith::IndexCastOp>(op) ? forms.lookup(op->getOperand(0))
@@ -302,6 +347,8 @@ MaybeForm RangeBuilder::computeForm(Value value) {
 
 PositionRange RangeBuilder::intersect(const PositionRange &x,
                                       const PositionRange &y) {
+  if (x.isEmpty || y.isEmpty)
+    return {Value(), Value(), /*isEmpty=*/true};
   auto meet = [](Value x, Value y, auto &&choose) {
     return !x ? y : !y ? x : choose(x, y);
   };
@@ -311,8 +358,15 @@ PositionRange RangeBuilder::intersect(const PositionRange &x,
                [&](Value x, Value y) { return fold<arith::MinSIOp>(x, y); })};
 }
 
+/// Two ranges have a gap between them, unless both go on without end in one
+/// direction.
 PositionRange RangeBuilder::unite(const PositionRange &x,
                                   const PositionRange &y) {
+  if (x.isEmpty || y.isEmpty)
+    return x.isEmpty ? y : x;
+  bool mayHaveGap = (x.first || y.first) && (x.last || y.last);
+  if (isCertain && mayHaveGap)
+    return chooseLonger(x, y);
   PositionRange all;
   if (x.first && y.first)
     all.first = fold<arith::MinSIOp>(x.first, y.first);
@@ -321,24 +375,42 @@ PositionRange RangeBuilder::unite(const PositionRange &x,
   return all;
 }
 
+PositionRange RangeBuilder::chooseLonger(const PositionRange &x,
+                                         const PositionRange &y) {
+  auto close = [&](PositionRange range) -> PositionRange {
+    return {range.first ? range.first : index(0),
+            range.last ? range.last : index(kMaxSize)};
+  };
+  PositionRange a = close(x), c = close(y);
+  Value isLonger = b.createOrFold<arith::CmpIOp>(
+      arith::CmpIPredicate::sge, fold<arith::SubIOp>(a.last, a.first),
+      fold<arith::SubIOp>(c.last, c.first));
+  return {b.createOrFold<arith::SelectOp>(isLonger, a.first, c.first),
+          b.createOrFold<arith::SelectOp>(isLonger, a.last, c.last)};
+}
+
 /// All positions if `possible`, none otherwise.
 PositionRange RangeBuilder::when(Value possible) {
   if (matchPattern(possible, m_One()))
     return {};
+  if (matchPattern(possible, m_Zero()))
+    return {Value(), Value(), /*isEmpty=*/true};
   Value all = index(0), end = index(kMaxSize), none = index(-1);
   return {b.createOrFold<arith::SelectOp>(possible, all, end),
           b.createOrFold<arith::SelectOp>(possible, end, none)};
 }
 
-/// Returns the range of positions for which `form` may be 0 or less.
+/// Returns the range of positions for which `form` is 0 or less, in some row or
+/// in all rows.
 PositionRange RangeBuilder::whereNotPositive(Form form) {
   while (form.factor != 0) {
-    // factor * u + low <= 0 bounds u from above, or from below.
+    // factor * u + number <= 0 bounds u from above, or from below. Some row has
+    // the least number, and all rows have at most the largest.
+    Value number = isCertain ? form.high : form.low;
     bool fromAbove = form.factor > 0;
     Value factor = index(std::abs(form.factor));
-    Value bound = fromAbove
-                      ? fold<arith::FloorDivSIOp>(negate(form.low), factor)
-                      : fold<arith::CeilDivSIOp>(form.low, factor);
+    Value bound = fromAbove ? fold<arith::FloorDivSIOp>(negate(number), factor)
+                            : fold<arith::CeilDivSIOp>(number, factor);
     std::shared_ptr<const Unknown> unknown = form.unknown;
     if (!unknown->numerator)
       return fromAbove ? PositionRange{Value(), bound}
@@ -355,20 +427,23 @@ PositionRange RangeBuilder::whereNotPositive(Form form) {
     }
     int64_t end = numeratorEnd + boundEnd * d;
     if (end >= kIndexEnd)
-      return {};
+      return this->unknown();
     Value limit = fold<arith::MulIOp>(bound, index(d));
     form = *unknown->numerator;
     if (fromAbove) {
       limit = fold<arith::AddIOp>(limit, index(d - 1));
       form.low = fold<arith::SubIOp>(form.low, limit);
+      form.high = fold<arith::SubIOp>(form.high, limit);
     } else {
-      form.low = fold<arith::SubIOp>(limit, form.high);
+      Value low = fold<arith::SubIOp>(limit, form.high);
+      form.high = fold<arith::SubIOp>(limit, form.low);
+      form.low = low;
       form.factor = -form.factor;
     }
     form.end = end;
   }
-  return when(b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sle, form.low,
-                                            index(0)));
+  return when(b.createOrFold<arith::CmpIOp>(
+      arith::CmpIPredicate::sle, isCertain ? form.high : form.low, index(0)));
 }
 
 /// Returns the form of a capture that is compared with `other`: a number beyond
@@ -385,21 +460,22 @@ PositionRange RangeBuilder::compare(arith::CmpIPredicate predicate,
                                     const Form &x, const Form &y) {
   using Predicate = arith::CmpIPredicate;
   if (x.isCapture && y.isCapture)
-    return {};
+    return unknown();
   if (x.isCapture)
     return compare(predicate, limit(x, y), y);
   if (y.isCapture)
     return compare(predicate, x, limit(y, x));
   // Differences of numbers that have no wrap-around may have one.
   if (x.end + y.end + 1 >= kIndexEnd)
-    return {};
+    return unknown();
   if (x.isNonNegative && y.isNonNegative)
     predicate = getSigned(predicate);
   auto atMost = [&](const Form &x, const Form &y, int64_t offset) {
     MaybeForm difference = addForms(x, multiply(y, -1));
     if (!difference)
-      return PositionRange();
+      return unknown();
     difference->low = fold<arith::AddIOp>(difference->low, index(offset));
+    difference->high = fold<arith::AddIOp>(difference->high, index(offset));
     return whereNotPositive(*difference);
   };
   switch (predicate) {
@@ -414,21 +490,20 @@ PositionRange RangeBuilder::compare(arith::CmpIPredicate predicate,
   case Predicate::sgt:
     return atMost(y, x, 1);
   default:
-    return {};
+    return unknown();
   }
 }
 
 Ranges RangeBuilder::computeRanges(Value condition) {
-  auto never = [&] {
-    return when(arith::ConstantOp::create(b, b.getBoolAttr(false)));
-  };
+  const Ranges nothingKnown{unknown(), unknown()};
+  const PositionRange never{Value(), Value(), /*isEmpty=*/true};
   if (matchPattern(condition, m_One()))
-    return {{}, never()};
+    return {{}, never};
   if (matchPattern(condition, m_Zero()))
-    return {never(), {}};
+    return {never, {}};
   Operation *op = condition.getDefiningOp();
   if (!op)
-    return {};
+    return nothingKnown;
   auto operand = [&](unsigned i) { return ranges.lookup(op->getOperand(i)); };
   auto choose = [&](const Ranges &which, const Ranges &x, const Ranges &y) {
     return either(both(which, x), both(negate(which), y));
@@ -438,7 +513,7 @@ Ranges RangeBuilder::computeRanges(Value condition) {
         MaybeForm x = forms.lookup(cmp.getLhs()),
                   y = forms.lookup(cmp.getRhs());
         if (!x || !y)
-          return {};
+          return nothingKnown;
         return {compare(cmp.getPredicate(), *x, *y),
                 compare(arith::invertPredicate(cmp.getPredicate()), *x, *y)};
       })
@@ -450,7 +525,7 @@ Ranges RangeBuilder::computeRanges(Value condition) {
       .Case([&](arith::SelectOp) {
         return choose(operand(0), operand(1), operand(2));
       })
-      .Default(Ranges());
+      .Default(nothingKnown);
 }
 
 PositionRange RangeBuilder::build() {
@@ -500,29 +575,69 @@ static void eraseUnused(Operation *last, Block *block, Block::iterator end,
 }
 
 static PositionRange buildRange(ImplicitLocOpBuilder &b, Region &maskMod,
-                                ArrayRef<Value> captures, PositionRange tile,
-                                unsigned tileArgument,
-                                unsigned unknownArgument) {
+                                const MaskArguments &arguments,
+                                PositionRange tile, unsigned tileArgument,
+                                unsigned unknownArgument, RangeKind kind) {
   Block::iterator end = b.getInsertionPoint();
   Block *block = b.getInsertionBlock();
   Operation *last = end == block->begin() ? nullptr : &*std::prev(end);
-  PositionRange range =
-      RangeBuilder(b, maskMod, captures, tile, tileArgument, unknownArgument)
-          .build();
+  PositionRange range = RangeBuilder(b, maskMod, arguments, tile, tileArgument,
+                                     unknownArgument, kind)
+                            .build();
   eraseUnused(last, block, end, range);
   return range;
 }
 
+/// A range that is known to be empty has bounds, too.
+static PositionRange makeExplicit(ImplicitLocOpBuilder &b,
+                                  const PositionRange &range) {
+  if (!range.isEmpty)
+    return range;
+  return {arith::ConstantIndexOp::create(b, kMaxSize),
+          arith::ConstantIndexOp::create(b, -1)};
+}
+
 PositionRange fa4::buildVisibleKeys(ImplicitLocOpBuilder &b, Region &maskMod,
-                                    ArrayRef<Value> captures,
+                                    const MaskArguments &arguments,
                                     PositionRange queries) {
-  return buildRange(b, maskMod, captures, queries, kNumMaskModArgs - 2,
-                    kNumMaskModArgs - 1);
+  return makeExplicit(b, buildRange(b, maskMod, arguments, queries, kQuery,
+                                    kKey, RangeKind::Possible));
+}
+
+PositionRange fa4::buildFullKeys(ImplicitLocOpBuilder &b, Region &maskMod,
+                                 const MaskArguments &arguments,
+                                 PositionRange queries) {
+  return buildRange(b, maskMod, arguments, queries, kQuery, kKey,
+                    RangeKind::Certain);
 }
 
 PositionRange fa4::buildSeeingQueries(ImplicitLocOpBuilder &b, Region &maskMod,
-                                      ArrayRef<Value> captures,
+                                      const MaskArguments &arguments,
                                       PositionRange keys) {
-  return buildRange(b, maskMod, captures, keys, kNumMaskModArgs - 1,
-                    kNumMaskModArgs - 2);
+  return makeExplicit(b, buildRange(b, maskMod, arguments, keys, kKey, kQuery,
+                                    RangeKind::Possible));
+}
+
+PositionRange fa4::buildFullQueries(ImplicitLocOpBuilder &b, Region &maskMod,
+                                    const MaskArguments &arguments,
+                                    PositionRange keys) {
+  return buildRange(b, maskMod, arguments, keys, kKey, kQuery,
+                    RangeKind::Certain);
+}
+
+std::optional<int64_t> fa4::countVisibleKeys(Region &maskMod, int64_t rows) {
+  // Of a tile at a constant position, constant bounds fold to constants.
+  constexpr int64_t middle = kMaxSize / 2;
+  Block scratch;
+  ImplicitLocOpBuilder b(maskMod.getLoc(), maskMod.getContext());
+  b.setInsertionPointToStart(&scratch);
+  PositionRange queries{arith::ConstantIndexOp::create(b, middle),
+                        arith::ConstantIndexOp::create(b, middle + rows - 1)};
+  SmallVector<Value> captures(maskMod.getNumArguments() - kNumMaskModArgs);
+  PositionRange keys = buildVisibleKeys(b, maskMod, {captures}, queries);
+  if (!keys.first || !keys.last)
+    return std::nullopt;
+  std::optional<int64_t> first = getConstantIntValue(keys.first),
+                         last = getConstantIntValue(keys.last);
+  return first && last ? std::optional(*last - *first + 1) : std::nullopt;
 }

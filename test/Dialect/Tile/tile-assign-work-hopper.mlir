@@ -26,7 +26,7 @@ func.func @causal(%q: memref<?x?x8x64xbf16>, %o: memref<?x?x8x64xbf16>) {
 // CHECK-LABEL: tile.kernel @window_kernel
 // CHECK-NOT: few_blocks
 // CHECK-SAME: schedule = #tile.schedule<static>
-// GRID: grid = ["min(sm_count, ceildiv(Sq, 192) * 8 * B)"]
+// GRID: grid = ["min(sm_count, ceildiv(Sq, 128) * 8 * B)"]
 func.func @window(%q: memref<?x?x8x64xbf16>, %o: memref<?x?x8x64xbf16>) {
   attn.sdpa %q, %q, %q layout<bshd> mask<window, left = 200, right = 100, top_left> outs(%o : memref<?x?x8x64xbf16>)
     : memref<?x?x8x64xbf16>, memref<?x?x8x64xbf16>, memref<?x?x8x64xbf16>

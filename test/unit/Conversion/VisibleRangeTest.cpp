@@ -24,6 +24,9 @@ using namespace fa4::attn;
 /// no number.
 using Bounds = std::pair<std::optional<int64_t>, std::optional<int64_t>>;
 
+/// Bounds of a range that is known to be empty.
+static const Bounds kNone(1, 0);
+
 namespace {
 class VisibleRange : public ::testing::Test {
 protected:
@@ -46,6 +49,12 @@ protected:
   }
   Bounds queries(int64_t first, int64_t last) {
     return getBounds(buildSeeingQueries, *region, first, last);
+  }
+  Bounds fullKeys(int64_t first, int64_t last) {
+    return getBounds(buildFullKeys, *region, first, last);
+  }
+  Bounds fullQueries(int64_t first, int64_t last) {
+    return getBounds(buildFullQueries, *region, first, last);
   }
   Bounds getBounds(decltype(buildVisibleKeys) build, Region &mask,
                    int64_t first, int64_t last);
@@ -70,8 +79,10 @@ Bounds VisibleRange::getBounds(decltype(buildVisibleKeys) build, Region &mask,
   Value begin = arith::ConstantIndexOp::create(b, first),
         end = arith::ConstantIndexOp::create(b, last),
         scalar = arith::ConstantIndexOp::create(b, capture);
-  PositionRange range = build(b, mask, scalar, {begin, end});
+  PositionRange range = build(b, mask, {scalar}, {begin, end});
   numOperations = llvm::range_size(*kernel->getBody());
+  if (range.isEmpty)
+    return kNone;
   auto number = [](Value bound) {
     auto known = bound ? getConstantIntValue(bound) : std::nullopt;
     EXPECT_EQ(bool(bound), bool(known)) << "a bound is no constant";
@@ -89,6 +100,11 @@ TEST_F(VisibleRange, Documents) {
   EXPECT_EQ(keys(640, 767), Bounds(512, 1023));
   EXPECT_EQ(keys(960, 1087), Bounds(512, 1535));
   EXPECT_EQ(queries(0, 127), Bounds(0, 511));
+  EXPECT_EQ(fullKeys(640, 767), Bounds(512, 1023));
+  EXPECT_EQ(fullQueries(0, 127), Bounds(0, 511));
+  // No key is in the documents of both halves of the tile.
+  auto [first, last] = fullKeys(960, 1087);
+  EXPECT_GT(first, last);
 }
 
 TEST_F(VisibleRange, Prefix) {
@@ -102,6 +118,26 @@ TEST_F(VisibleRange, Prefix) {
   // Each query sees the keys of the prefix.
   EXPECT_EQ(queries(64, 127), Bounds());
   EXPECT_EQ(queries(128, 191).first, 128);
+  // The first query of the tile sees the fewest keys.
+  EXPECT_EQ(fullKeys(0, 63), Bounds(std::nullopt, 99));
+  EXPECT_EQ(fullKeys(128, 191), Bounds(std::nullopt, 128));
+  EXPECT_EQ(fullQueries(0, 63), Bounds());
+  EXPECT_EQ(fullQueries(128, 191), Bounds(191, std::nullopt));
+}
+
+// Of two ranges with a gap between them, the longer one counts.
+TEST_F(VisibleRange, FullRangesWithAGap) {
+  parse(R"(
+    %c10 = arith.constant 10 : index
+    %distance = arith.subi %i, %j : index
+    %back = arith.subi %j, %i : index
+    %near1 = arith.cmpi slt, %distance, %c10 : index
+    %near2 = arith.cmpi slt, %back, %c10 : index
+    %near = arith.andi %near1, %near2 : i1
+    %first = arith.cmpi slt, %j, %c10 : index
+    %visible = arith.ori %near, %first : i1)");
+  EXPECT_EQ(fullKeys(100, 103), Bounds(94, 109));
+  EXPECT_EQ(fullKeys(100, 115), Bounds(0, 9));
 }
 
 TEST_F(VisibleRange, QuotientsOfSums) {
@@ -159,6 +195,8 @@ TEST_F(VisibleRange, NoBounds) {
     %visible = arith.cmpi ne, %x, %j : index)");
   EXPECT_EQ(keys(0, 7), Bounds());
   EXPECT_EQ(numOperations, 3u);
+  EXPECT_EQ(fullKeys(0, 7), kNone);
+  EXPECT_EQ(numOperations, 3u);
 }
 
 // An integer that may wrap around bounds nothing.
@@ -169,6 +207,7 @@ TEST_F(VisibleRange, WrapAround) {
     %visible = arith.cmpi sle, %x, %i : index)");
   EXPECT_EQ(keys(0, 63), Bounds());
   EXPECT_EQ(queries(0, 63), Bounds());
+  EXPECT_EQ(fullKeys(0, 63), kNone);
   parse(R"(
     %least = arith.constant -2147483648 : i32
     %i32 = arith.index_cast %i : index to i32
@@ -198,6 +237,38 @@ TEST_F(VisibleRange, ManyQuotients) {
   EXPECT_GE(*keys(536870911, 536870911).second, int64_t(1) << 29);
   divide(100000);
   EXPECT_EQ(keys(1, 3), Bounds());
+}
+
+// A mask shows all queries of a tile each key of a full range, and does so for
+// queries.
+TEST_F(VisibleRange, RandomMasksShowAllOfAFullRange) {
+  auto holds = [](const Bounds &bounds, int64_t x) {
+    return (!bounds.first || *bounds.first <= x) &&
+           (!bounds.second || x <= *bounds.second);
+  };
+  constexpr unsigned kSeeds = 400;
+  unsigned found = 0;
+  for (unsigned seed = 0; seed != kSeeds; ++seed) {
+    RandomOp random(context, seed);
+    Region &mask = random.get().getMaskMod();
+    bool isFound = false;
+    for (int64_t row = 0; row < kQueries; ++row) {
+      Bounds seen = getBounds(buildFullKeys, mask, row & ~1, row | 1);
+      Bounds seeing =
+          getBounds(buildFullQueries, mask, row / 3 * 3, row / 3 * 3 + 2);
+      for (bool unknown : {false, true})
+        for (int64_t x = 0; x < kKeys; ++x) {
+          isFound |= holds(seen, x) || holds(seeing, x);
+          ASSERT_TRUE(!holds(seen, x) || evaluateMaskMod(mask, row, x, unknown))
+              << random.source << "\nat i = " << row << ", j = " << x;
+          ASSERT_TRUE(!holds(seeing, x) ||
+                      evaluateMaskMod(mask, x, row, unknown))
+              << random.source << "\nat i = " << x << ", j = " << row;
+        }
+    }
+    found += isFound;
+  }
+  EXPECT_GT(found, kSeeds / 5);
 }
 
 // Tiles of a query or three, so that most positions lie outside.

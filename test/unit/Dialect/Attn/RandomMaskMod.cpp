@@ -136,8 +136,8 @@ std::string Writer::condition(int64_t depth) {
   }
 }
 
-bool fa4::attn::evaluateMaskMod(Region &region, int64_t i, int64_t j,
-                                bool unknown) {
+int64_t fa4::attn::evaluateInMaskMod(Region &region, Value wanted, int64_t i,
+                                     int64_t j, bool unknown) {
   Builder b(region.getContext());
   llvm::DenseMap<Value, Attribute> values;
   Block &block = region.front();
@@ -150,14 +150,21 @@ bool fa4::attn::evaluateMaskMod(Region &region, int64_t i, int64_t j,
     SmallVector<OpFoldResult> results;
     if (failed(op.fold(operands, results)) || results.size() != 1) {
       ADD_FAILURE() << "not folded: " << op.getName().getStringRef().str();
-      return false;
+      return 0;
     }
     auto value = dyn_cast<Value>(results[0]);
     values[op.getResult(0)] =
         value ? values.lookup(value) : cast<Attribute>(results[0]);
   }
-  Attribute result = values.lookup(block.getTerminator()->getOperand(0));
-  return !cast<IntegerAttr>(result).getValue().isZero();
+  auto result = cast<IntegerAttr>(values.lookup(wanted));
+  return result.getType().isInteger(1) ? !result.getValue().isZero()
+                                       : result.getInt();
+}
+
+bool fa4::attn::evaluateMaskMod(Region &region, int64_t i, int64_t j,
+                                bool unknown) {
+  Value visible = region.front().getTerminator()->getOperand(0);
+  return evaluateInMaskMod(region, visible, i, j, unknown) != 0;
 }
 
 RandomOp::RandomOp(MLIRContext &context, unsigned seed, StringRef mask,

@@ -35,8 +35,11 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 
-/// The value that `region`, a mask_mod, yields at a pair of positions, computed
-/// by upstream's folders.
+/// The number that `value`, of a mask_mod, is at a pair of positions, computed
+/// by upstream's folders. True is 1.
+int64_t evaluateInMaskMod(mlir::Region &region, mlir::Value value, int64_t i,
+                          int64_t j, bool unknown);
+/// The value that `region`, a mask_mod, yields.
 bool evaluateMaskMod(mlir::Region &region, int64_t i, int64_t j, bool unknown);
 
 } // namespace fa4::attn
