@@ -31,10 +31,6 @@ private:
   static StringRef name(MaskSide side) {
     return side == MaskSide::Queries ? "Sq" : "Sk";
   }
-  /// A word of a kernel's name.
-  static StringRef word(MaskSide side) {
-    return side == MaskSide::Queries ? "queries" : "keys";
-  }
   Value createNumbers(MaskSide side, int64_t rows);
   void addInputs(KernelLaunch &launch);
   void addNumbers(KernelLaunch &launch, StringRef name, Value &numbers,
@@ -93,7 +89,8 @@ void VisibleBlocksLaunch::launchTerms() {
                                 std::pair(getLargestName(i), &largest[i])})
       launch.addOutput(name, *number, {"B", blocks.heads, groups}, kOnce);
   launch.addCapturedScalars();
-  launch.emit(("_" + word(tiles.getOtherSide()) + "_terms_kernel").str(),
+  launch.emit(tiles.tiles == MaskSide::Queries ? "_key_terms_kernel"
+                                               : "_query_terms_kernel",
               launch.countNumbers(firstOutput, kVisibleRows),
               [&](tile::KernelOp kernel) {
                 buildTermsProgram(conversion.op, kernel, mask, tiles);
@@ -111,7 +108,8 @@ void VisibleBlocksLaunch::launchVisible() {
   for (auto &[name, numbers] : blocks.positions)
     launch.addOutput(name, numbers, {"B", blocks.heads, blocks.tiles}, kOnce);
   launch.addCapturedScalars();
-  launch.emit(("_visible_" + word(tiles.getOtherSide()) + "_kernel").str(),
+  launch.emit(tiles.tiles == MaskSide::Queries ? "_visible_keys_kernel"
+                                               : "_visible_queries_kernel",
               launch.countNumbers(firstOutput, kVisibleRows),
               [&](tile::KernelOp kernel) {
                 buildVisibleBlocksProgram(conversion.op, kernel, mask, tiles);
