@@ -10,8 +10,6 @@
 #include "CaptureReads.h"
 #include "ModVectorizer.h"
 #include "TileBuilders.h"
-#include "VisibleBlocksProgram.h"
-#include "fa4/Target/LaunchLimits.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -163,32 +161,6 @@ TileValue AttentionProgram::readCapture(unsigned number, Value queryHead,
   return {read, /*overRows=*/true};
 }
 
-PositionRange AttentionProgram::readPositions(bool full) {
-  auto read = [&](StringRef name) -> Value {
-    Value numbers = getArgument(name);
-    if (!numbers)
-      return Value();
-    unsigned heads = order.lseHead();
-    bool hasHeads = cast<MemRefType>(numbers.getType()).getDimSize(heads) != 1;
-    SmallVector<Value> at = rowIndices(tileIndex, hasHeads ? head : zero);
-    Value number = arith::IndexCastOp::create(
-        b, b.getIndexType(), tile::LoadScalarOp::create(b, numbers, at));
-    // Passes know of a number in memory what its bounds tell.
-    return min(max(number, -1), index(kMaxSize));
-  };
-  return full ? PositionRange{read(kFirstFull), read(kLastFull)}
-              : PositionRange{read(kFirstVisible), read(kLastVisible)};
-}
-
-PositionRange AttentionProgram::intersect(const PositionRange &x,
-                                          const PositionRange &y) {
-  auto meet = [](Value x, Value y, auto &&choose) {
-    return x && y ? choose(x, y) : x ? x : y;
-  };
-  return {meet(x.first, y.first, [&](Value x, Value y) { return max(x, y); }),
-          meet(x.last, y.last, [&](Value x, Value y) { return min(x, y); })};
-}
-
 Value AttentionProgram::getArgument(StringRef name) {
   for (BlockArgument argument : kernel.getArguments())
     if (kernel.getArgName(argument.getArgNumber()) == name)
@@ -231,73 +203,6 @@ Value AttentionProgram::multiplyDerivative(Value p, Value derivative,
   Value none = splat(cast<VectorType>(p.getType()), 0.0);
   Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, p, none);
   return arith::SelectOp::create(b, isNone, none, product);
-}
-
-Value AttentionProgram::hide(Value tile, Value visible) {
-  return arith::SelectOp::create(
-      b, visible, tile,
-      splat(cast<VectorType>(tile.getType()),
-            -std::numeric_limits<double>::infinity()));
-}
-
-Value AttentionProgram::applyMaskMod(Value tile,
-                                     ArrayRef<TileValue> arguments) {
-  Region &region = attention.getMaskMod();
-  if (region.empty())
-    return tile;
-  ArrayRef<int64_t> shape = cast<VectorType>(tile.getType()).getShape();
-  int64_t rows = shape[0], columns = shape[1];
-  TileValue visible =
-      inlineMod(b, region, arguments,
-                region.front().getTerminator()->getOperands(), rows, columns)
-          .front();
-  return hide(tile, broadcastTo(b, visible, true, true, rows, columns));
-}
-
-Value AttentionProgram::isMasked(Value step, const MaskedSteps &steps) {
-  using Predicate = arith::CmpIPredicate;
-  Value masked;
-  std::optional<int64_t> known =
-      steps.below ? getConstantIntValue(steps.below) : std::nullopt;
-  if (steps.below && !(known && *known <= 0))
-    masked = less(step, steps.below, Predicate::slt);
-  if (steps.from) {
-    Value notBelow = less(step, steps.from, Predicate::sge);
-    masked =
-        masked ? Value(arith::OrIOp::create(b, masked, notBelow)) : notBelow;
-  }
-  return masked;
-}
-
-AttentionProgram::MaskedSteps AttentionProgram::unite(const MaskedSteps &x,
-                                                      const MaskedSteps &y) {
-  auto join = [](Value x, Value y, auto &&choose) {
-    return x && y ? choose(x, y) : x ? x : y;
-  };
-  return {join(x.below, y.below, [&](Value x, Value y) { return max(x, y); }),
-          join(x.from, y.from, [&](Value x, Value y) { return min(x, y); })};
-}
-
-Value AttentionProgram::maskSteps(Value tile, Value step,
-                                  const MaskedSteps &ofBand,
-                                  const std::optional<MaskedSteps> &ofMask,
-                                  ArrayRef<TileValue> arguments,
-                                  llvm::function_ref<Value()> visible) {
-  Value isBand = isMasked(step, ofBand);
-  if (!ofMask)
-    tile = applyMaskMod(tile, arguments);
-  Value masked = ofMask ? isMasked(step, *ofMask) : isBand;
-  if (!masked)
-    return tile;
-  auto branch =
-      scf::IfOp::create(b, tile.getType(), masked, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Value hidden = ofMask ? applyMaskMod(tile, arguments) : tile;
-  scf::YieldOp::create(b, isBand ? hide(hidden, visible()) : hidden);
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, tile);
-  return branch.getResult(0);
 }
 
 DenseI64ArrayAttr AttentionProgram::tileDims() {

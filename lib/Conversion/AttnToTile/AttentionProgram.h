@@ -11,7 +11,6 @@
 
 #include "ModVectorizer.h"
 #include "ScoreDerivative.h"
-#include "VisibleRange.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -145,30 +144,8 @@ protected:
   TileValue readCapture(unsigned number, mlir::Value queryHead, int64_t rows);
   /// Returns the kernel's arguments that are captures.
   llvm::SmallVector<mlir::Value> getCaptures();
-  /// Returns the positions which the work tile has to visit, and those in which
-  /// all its rows see everything, by the kernel's arguments of this kind
-  /// (VisibleBlocksProgram.h), or no bounds if there are none.
-  PositionRange readPositions(bool full);
-  /// Returns the positions that are in both ranges.
-  PositionRange intersect(const PositionRange &x, const PositionRange &y);
   /// Returns null if the kernel has no argument of this name.
   mlir::Value getArgument(llvm::StringRef name);
-  /// The steps of a loop that are masked: those below `below`, and those from
-  /// `from` on. A bound that is null leaves out its steps.
-  struct MaskedSteps {
-    mlir::Value below, from;
-  };
-  /// Returns the steps of both.
-  MaskedSteps unite(const MaskedSteps &x, const MaskedSteps &y);
-  /// Sets the elements of a tile that mask_mod hides to -inf, and in some steps
-  /// those that are not `visible`, a condition that is built in the branch that
-  /// needs it. `ofMask` are the steps in which the band or mask_mod may hide
-  /// something; none if nothing is known of mask_mod.
-  mlir::Value maskSteps(mlir::Value tile, mlir::Value step,
-                        const MaskedSteps &ofBand,
-                        const std::optional<MaskedSteps> &ofMask,
-                        llvm::ArrayRef<TileValue> arguments,
-                        llvm::function_ref<mlir::Value()> visible);
   /// Loads rows [position, position + rows) of one head from a tensor in the
   /// op's layout.
   mlir::Value loadTile(mlir::Value memref, int64_t rows, mlir::Value position,
@@ -198,15 +175,6 @@ protected:
   mlir::Value zero, one;
   mlir::Value tileIndex;   ///< The number of the work tile in its head.
   mlir::Value head, batch; ///< Of the work tile.
-
-private:
-  /// Sets the elements of a tile that are not `visible` to -inf.
-  mlir::Value hide(mlir::Value tile, mlir::Value visible);
-  /// The condition that a step is masked; null if no step is.
-  mlir::Value isMasked(mlir::Value step, const MaskedSteps &steps);
-  /// Sets the elements of a tile that mask_mod hides to -inf.
-  mlir::Value applyMaskMod(mlir::Value tile,
-                           llvm::ArrayRef<TileValue> arguments);
 };
 
 } // namespace fa4

@@ -8,9 +8,9 @@
 
 #include "MaskBounds.h"
 #include "CaptureReads.h"
+#include "PositionForms.h"
 #include "fa4/Dialect/Attn/Transforms/ModRegions.h"
 #include "fa4/Support/PostOrder.h"
-#include "fa4/Target/LaunchLimits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
@@ -23,11 +23,6 @@ using Predicate = arith::CmpIPredicate;
 
 /// The indices of a condition's values in Decided.
 enum : unsigned { kFalse, kTrue };
-
-/// Numbers as large wrap around in a kernel.
-static constexpr int64_t kEnd = int64_t(1) << (kIndexBits - 1);
-/// No position is as large, not even one of a tile's rows behind the last.
-static constexpr int64_t kPositionEnd = kMaxSize + 1024;
 
 static MaskSide join(MaskSide x, MaskSide y) {
   if (x == y || y == MaskSide::None)
@@ -73,7 +68,7 @@ int64_t MaskBounds::computeEnd(Operation &op) const {
   if (!isa<arith::AddIOp, arith::SubIOp>(op) || end(0) == 0 || end(1) == 0)
     return 0;
   int64_t sum = end(0) + end(1);
-  return sum < kEnd ? sum : 0;
+  return sum < kIndexEnd ? sum : 0;
 }
 
 void MaskBounds::learn(Operation &op) {
@@ -174,10 +169,8 @@ MaskBounds::MaskBounds(AttentionOpInterface op) : maskMod(op.getMaskMod()) {
   if (maskMod.empty())
     return;
   Block &block = maskMod.front();
-  facts[block.getArgument(kNumMaskModArgs - 2)] = {MaskSide::Queries,
-                                                   kPositionEnd};
-  facts[block.getArgument(kNumMaskModArgs - 1)] = {MaskSide::Keys,
-                                                   kPositionEnd};
+  facts[block.getArgument(kQuery)] = {MaskSide::Queries, kPositionEnd};
+  facts[block.getArgument(kKey)] = {MaskSide::Keys, kPositionEnd};
   for (Operation &inner : block.without_terminator())
     learn(inner);
   visible = block.getTerminator()->getOperand(0);

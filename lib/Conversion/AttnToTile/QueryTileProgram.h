@@ -9,17 +9,17 @@
 #ifndef FA4_LIB_CONVERSION_ATTNTOTILE_QUERYTILEPROGRAM_H
 #define FA4_LIB_CONVERSION_ATTNTOTILE_QUERYTILEPROGRAM_H
 
-#include "AttentionProgram.h"
+#include "MaskedProgram.h"
 
 namespace fa4 {
 
 /// A program whose work tiles have queries as rows, and which loops over the
 /// blocks of keys that these queries see.
-class QueryTileProgram : protected AttentionProgram {
+class QueryTileProgram : protected MaskedProgram {
 protected:
   QueryTileProgram(attn::AttentionOpInterface op, tile::KernelOp kernel,
                    int64_t rows, int64_t keys)
-      : AttentionProgram(op, kernel), rows(rows), keys(keys) {}
+      : MaskedProgram(op, kernel), rows(rows), keys(keys) {}
 
   void computePosition(mlir::Value q, mlir::Value k);
   void computeKeyBlocks();

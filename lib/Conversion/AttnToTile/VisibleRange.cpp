@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "VisibleRange.h"
-#include "CaptureReads.h"
+#include "PositionForms.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
-#include "fa4/Dialect/Tile/IR/Tile.h"
 #include "fa4/Support/PostOrder.h"
 #include "fa4/Support/Predicates.h"
 #include "fa4/Target/LaunchLimits.h"
@@ -19,57 +18,12 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include <memory>
 
 using namespace mlir;
 using namespace fa4;
 using namespace fa4::attn;
 
-/// No integer of a kernel is as large: index arithmetic would wrap around.
-static constexpr int64_t kIndexEnd = int64_t(1) << (kIndexBits - 1);
-/// No position is as large, not even one of a tile's rows behind the last.
-static constexpr int64_t kPositionEnd = kMaxSize + 1024;
-/// Quotients of quotients beyond this depth have no form: each would add
-/// operations to the bounds.
-static constexpr unsigned kMaxDivisions = 8;
-
-/// The numbers of mask_mod's arguments.
-enum : unsigned { kBatch, kHead, kQuery, kKey };
-
-//===----------------------------------------------------------------------===//
-// Integers
-//===----------------------------------------------------------------------===//
-
 namespace {
-struct Form;
-
-/// The position that is looked for, or the quotient of a form and a positive
-/// number, rounded down.
-struct Unknown {
-  std::shared_ptr<const Form> numerator; ///< Null: the position itself.
-  int64_t divisor = 1;
-  unsigned divisions = 0; ///< As many as the position is divided by.
-};
-
-/// An integer of the region: `factor * unknown`, and a number from `low` to
-/// `high` that depends on the positions of the tile. Without an unknown, the
-/// factor is 0.
-struct Form {
-  Value low, high;
-  int64_t factor = 0;
-  std::shared_ptr<const Unknown> unknown;
-  /// The integer's absolute value is below this, and so are those of `low`,
-  /// `high` and of the part that has the unknown.
-  int64_t end = kPositionEnd;
-  /// The three parts are not negative.
-  bool isNonNegative = false;
-  /// True if the integer is a capture, `low`, of any size.
-  bool isCapture = false;
-};
-
-/// A form, or std::nullopt if the integer has none.
-using MaybeForm = std::optional<Form>;
-
 /// Which positions a range has.
 enum class RangeKind {
   /// Each one for which a condition holds in some row of the tile; further ones
@@ -85,51 +39,26 @@ struct Ranges {
   PositionRange ifTrue, ifFalse;
 };
 
-class RangeBuilder {
+class RangeBuilder : PositionForms {
 public:
   RangeBuilder(ImplicitLocOpBuilder &b, Region &maskMod,
                const MaskArguments &arguments, PositionRange tile,
                unsigned tileArgument, unsigned unknownArgument, RangeKind kind)
-      : b(b), block(maskMod.front()), arguments(arguments), tile(tile),
-        isCertain(kind == RangeKind::Certain),
-        tilePosition(block.getArgument(tileArgument)),
-        unknownPosition(block.getArgument(unknownArgument)) {}
+      : PositionForms(b, maskMod, arguments, tile, tileArgument,
+                      unknownArgument),
+        isCertain(kind == RangeKind::Certain) {}
 
   PositionRange build();
 
 private:
-  // Index arithmetic of the kernel, which is folded as it is built.
-  Value index(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  template <typename Op> Value fold(Value x, Value y) {
-    return b.createOrFold<Op>(x, y);
-  }
-  Value negate(Value x);
-  /// The number from -end to end that is nearest to `x`.
-  Value clamp(Value x, int64_t end) {
-    return fold<arith::MinSIOp>(fold<arith::MaxSIOp>(x, index(-end)),
-                                index(end));
-  }
-
-  // Forms of integers.
-  MaybeForm computeForm(Value value);
-  static MaybeForm makeCapture(Value number, ImplicitLocOpBuilder &b);
-  MaybeForm getCapture(BlockArgument argument);
-  MaybeForm getElement(Operation *read);
-  MaybeForm computeBinary(Operation *op);
-  MaybeForm addForms(const Form &x, const Form &y);
-  Form multiply(const Form &x, int64_t factor);
-  MaybeForm divide(Operation *op, const Form &x, int64_t divisor);
-
   // Ranges of conditions.
   /// The range of a condition of which nothing is known.
   PositionRange unknown() const { return {Value(), Value(), isCertain}; }
   Ranges computeRanges(Value condition);
-  Form limit(const Form &capture, const Form &other);
-  PositionRange compare(arith::CmpIPredicate predicate, const Form &x,
-                        const Form &y);
-  PositionRange whereNotPositive(Form form);
+  PositionForm limit(const PositionForm &capture, const PositionForm &other);
+  PositionRange compare(arith::CmpIPredicate predicate, const PositionForm &x,
+                        const PositionForm &y);
+  PositionRange whereNotPositive(PositionForm form);
   PositionRange when(Value possible);
   PositionRange intersect(const PositionRange &x, const PositionRange &y);
   PositionRange unite(const PositionRange &x, const PositionRange &y);
@@ -137,209 +66,15 @@ private:
   Ranges both(const Ranges &x, const Ranges &y) {
     return {intersect(x.ifTrue, y.ifTrue), unite(x.ifFalse, y.ifFalse)};
   }
-  static Ranges negate(const Ranges &x) { return {x.ifFalse, x.ifTrue}; }
+  static Ranges invert(const Ranges &x) { return {x.ifFalse, x.ifTrue}; }
   Ranges either(const Ranges &x, const Ranges &y) {
-    return negate(both(negate(x), negate(y)));
+    return invert(both(invert(x), invert(y)));
   }
 
-  ImplicitLocOpBuilder &b;
-  Block &block;
-  const MaskArguments &arguments;
-  PositionRange tile;
   bool isCertain;
-  Value tilePosition, unknownPosition;
-  llvm::DenseMap<Value, MaybeForm> forms;
   llvm::DenseMap<Value, Ranges> ranges;
 };
 } // namespace
-
-Value RangeBuilder::negate(Value x) {
-  if (auto sub = x.getDefiningOp<arith::SubIOp>())
-    if (matchPattern(sub.getLhs(), m_Zero()))
-      return sub.getRhs();
-  return fold<arith::SubIOp>(index(0), x);
-}
-
-static bool isInteger(Type type) {
-  return type.isIndex() ||
-         (isa<IntegerType>(type) && type.getIntOrFloatBitWidth() >= kIndexBits);
-}
-
-static std::optional<int64_t> getConstant(const MaybeForm &form) {
-  if (!form || form->factor != 0 || form->low != form->high)
-    return std::nullopt;
-  return getConstantIntValue(form->low);
-}
-
-MaybeForm RangeBuilder::addForms(const Form &x, const Form &y) {
-  Form sum = x.unknown ? x : y;
-  if (x.unknown && y.unknown) {
-    if (x.unknown != y.unknown)
-      return std::nullopt;
-    sum.factor = x.factor + y.factor;
-    if (sum.factor == 0)
-      sum.unknown = nullptr;
-  }
-  sum.low = fold<arith::AddIOp>(x.low, y.low);
-  sum.high = x.low == x.high && y.low == y.high
-                 ? sum.low
-                 : fold<arith::AddIOp>(x.high, y.high);
-  sum.end = x.end + y.end;
-  sum.isNonNegative = x.isNonNegative && y.isNonNegative;
-  return sum;
-}
-
-Form RangeBuilder::multiply(const Form &x, int64_t factor) {
-  Form product = x;
-  auto times = [&](Value value) {
-    return factor == -1 ? negate(value)
-                        : fold<arith::MulIOp>(value, index(factor));
-  };
-  product.low = times(x.low);
-  product.high = x.low == x.high ? product.low : times(x.high);
-  if (factor < 0)
-    std::swap(product.low, product.high);
-  product.factor *= factor;
-  if (product.factor == 0)
-    product.unknown = nullptr;
-  product.end = (x.end - 1) * std::abs(factor) + 1;
-  product.isNonNegative = x.isNonNegative && factor >= 0;
-  return product;
-}
-
-MaybeForm RangeBuilder::divide(Operation *op, const Form &x, int64_t divisor) {
-  if (isa<arith::ShRSIOp, arith::ShRUIOp>(op)) {
-    if (divisor < 0 || divisor >= kIndexBits - 1)
-      return std::nullopt;
-    divisor = int64_t(1) << divisor;
-  }
-  // A signed division of a negative number rounds towards zero, and to an
-  // unsigned one a negative number is a large one.
-  bool roundsDown = isa<arith::FloorDivSIOp, arith::ShRSIOp>(op);
-  if (divisor <= 0 || (!roundsDown && !x.isNonNegative))
-    return std::nullopt;
-  Form quotient;
-  quotient.end = x.end / divisor + 2;
-  quotient.isNonNegative = x.isNonNegative;
-  if (x.unknown) {
-    unsigned divisions = x.unknown->divisions + 1;
-    if (divisions > kMaxDivisions)
-      return std::nullopt;
-    quotient.low = quotient.high = index(0);
-    quotient.factor = 1;
-    quotient.unknown = std::make_shared<Unknown>(
-        Unknown{std::make_shared<Form>(x), divisor, divisions});
-    return quotient;
-  }
-  quotient.low = fold<arith::FloorDivSIOp>(x.low, index(divisor));
-  quotient.high = x.low == x.high
-                      ? quotient.low
-                      : fold<arith::FloorDivSIOp>(x.high, index(divisor));
-  return quotient;
-}
-
-MaybeForm RangeBuilder::computeBinary(Operation *op) {
-  MaybeForm x = forms.lookup(op->getOperand(0)),
-            y = forms.lookup(op->getOperand(1));
-  if (!x || !y || x->isCapture || y->isCapture)
-    return std::nullopt;
-  std::optional<int64_t> left = getConstant(x), right = getConstant(y);
-  if (isa<arith::AddIOp>(op))
-    return addForms(*x, *y);
-  if (isa<arith::SubIOp>(op)) {
-    MaybeForm difference = addForms(*x, multiply(*y, -1));
-    if (difference && x->isNonNegative && y->isNonNegative)
-      difference->end = std::max(x->end, y->end);
-    return difference;
-  }
-  if (isa<arith::MulIOp>(op)) {
-    if (!left && !right)
-      return std::nullopt;
-    return right ? multiply(*x, *right) : multiply(*y, *left);
-  }
-  return right ? divide(op, *x, *right) : std::nullopt;
-}
-
-static bool isArithmetic(Operation *op) {
-  return isa_and_nonnull<arith::AddIOp, arith::SubIOp, arith::MulIOp,
-                         arith::FloorDivSIOp, arith::DivSIOp, arith::DivUIOp,
-                         arith::ShRSIOp, arith::ShRUIOp, arith::IndexCastOp>(
-      op);
-}
-
-/// The form of a number of the kernel, if it has the bits of an index.
-MaybeForm RangeBuilder::makeCapture(Value number, ImplicitLocOpBuilder &b) {
-  Type type = number.getType();
-  if (!type.isIndex() && !type.isInteger(kIndexBits))
-    return std::nullopt;
-  Form form;
-  form.isCapture = true;
-  form.low = form.high =
-      b.createOrFold<arith::IndexCastOp>(b.getIndexType(), number);
-  return form;
-}
-
-MaybeForm RangeBuilder::getCapture(BlockArgument argument) {
-  if (argument.getArgNumber() < kNumMaskModArgs)
-    return std::nullopt;
-  Value scalar = arguments.captures[argument.getArgNumber() - kNumMaskModArgs];
-  return scalar ? makeCapture(scalar, b) : std::nullopt;
-}
-
-/// An element of a captured tensor that is the same for the whole work tile.
-/// Tensors have elements for each batch and head of a call.
-MaybeForm RangeBuilder::getElement(Operation *read) {
-  auto tensor = cast<BlockArgument>(getReadTensor(read));
-  Value memref = arguments.captures[tensor.getArgNumber() - kNumMaskModArgs];
-  if (!memref || !read->getResult(0).getType().isInteger(kIndexBits))
-    return std::nullopt;
-  SmallVector<Value> indices;
-  for (Value index : read->getOperands().drop_front()) {
-    indices.push_back(index == block.getArgument(kBatch)  ? arguments.batch
-                      : index == block.getArgument(kHead) ? arguments.head
-                                                          : Value());
-    if (!indices.back())
-      return std::nullopt;
-  }
-  return makeCapture(tile::LoadScalarOp::create(b, memref, indices), b);
-}
-
-MaybeForm RangeBuilder::computeForm(Value value) {
-  Form form;
-  form.isNonNegative = true;
-  if (value == tilePosition) {
-    form.low = tile.first;
-    form.high = tile.last;
-    return form;
-  }
-  if (value == unknownPosition) {
-    form.low = form.high = index(0);
-    form.factor = 1;
-    form.unknown = std::make_shared<Unknown>();
-    return form;
-  }
-  if (!isInteger(value.getType()))
-    return std::nullopt;
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant))) {
-    if (constant.getSignificantBits() > kIndexBits)
-      return std::nullopt;
-    int64_t number = constant.getSExtValue();
-    form.low = form.high = index(number);
-    form.end = std::abs(number) + 1;
-    form.isNonNegative = number >= 0;
-    return form;
-  }
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return getCapture(argument);
-  Operation *op = value.getDefiningOp();
-  if (getReadTensor(op))
-    return getElement(op);
-  if (!isArithmetic(op))
-    return std::nullopt;
-  return isa<arith::IndexCastOp>(op) ? forms.lookup(op->getOperand(0))
-                                     : computeBinary(op);
-}
 
 //===----------------------------------------------------------------------===//
 // Ranges
@@ -402,7 +137,7 @@ PositionRange RangeBuilder::when(Value possible) {
 
 /// Returns the range of positions for which `form` is 0 or less, in some row or
 /// in all rows.
-PositionRange RangeBuilder::whereNotPositive(Form form) {
+PositionRange RangeBuilder::whereNotPositive(PositionForm form) {
   while (form.factor != 0) {
     // factor * u + number <= 0 bounds u from above, or from below. Some row has
     // the least number, and all rows have at most the largest.
@@ -411,7 +146,7 @@ PositionRange RangeBuilder::whereNotPositive(Form form) {
     Value factor = index(std::abs(form.factor));
     Value bound = fromAbove ? fold<arith::FloorDivSIOp>(negate(number), factor)
                             : fold<arith::CeilDivSIOp>(number, factor);
-    std::shared_ptr<const Unknown> unknown = form.unknown;
+    std::shared_ptr<const PositionUnknown> unknown = form.unknown;
     if (!unknown->numerator)
       return fromAbove ? PositionRange{Value(), bound}
                        : PositionRange{bound, Value()};
@@ -448,8 +183,9 @@ PositionRange RangeBuilder::whereNotPositive(Form form) {
 
 /// Returns the form of a capture that is compared with `other`: a number beyond
 /// all that `other` may be compares as the nearest one that is beyond, too.
-Form RangeBuilder::limit(const Form &capture, const Form &other) {
-  Form limited = capture;
+PositionForm RangeBuilder::limit(const PositionForm &capture,
+                                 const PositionForm &other) {
+  PositionForm limited = capture;
   limited.isCapture = false;
   limited.low = limited.high = clamp(capture.low, other.end);
   limited.end = other.end + 1;
@@ -457,7 +193,8 @@ Form RangeBuilder::limit(const Form &capture, const Form &other) {
 }
 
 PositionRange RangeBuilder::compare(arith::CmpIPredicate predicate,
-                                    const Form &x, const Form &y) {
+                                    const PositionForm &x,
+                                    const PositionForm &y) {
   using Predicate = arith::CmpIPredicate;
   if (x.isCapture && y.isCapture)
     return unknown();
@@ -470,7 +207,8 @@ PositionRange RangeBuilder::compare(arith::CmpIPredicate predicate,
     return unknown();
   if (x.isNonNegative && y.isNonNegative)
     predicate = getSigned(predicate);
-  auto atMost = [&](const Form &x, const Form &y, int64_t offset) {
+  auto atMost = [&](const PositionForm &x, const PositionForm &y,
+                    int64_t offset) {
     MaybeForm difference = addForms(x, multiply(y, -1));
     if (!difference)
       return unknown();
@@ -506,7 +244,7 @@ Ranges RangeBuilder::computeRanges(Value condition) {
     return nothingKnown;
   auto operand = [&](unsigned i) { return ranges.lookup(op->getOperand(i)); };
   auto choose = [&](const Ranges &which, const Ranges &x, const Ranges &y) {
-    return either(both(which, x), both(negate(which), y));
+    return either(both(which, x), both(invert(which), y));
   };
   return llvm::TypeSwitch<Operation *, Ranges>(op)
       .Case([&](arith::CmpIOp cmp) -> Ranges {
@@ -520,7 +258,7 @@ Ranges RangeBuilder::computeRanges(Value condition) {
       .Case([&](arith::AndIOp) { return both(operand(0), operand(1)); })
       .Case([&](arith::OrIOp) { return either(operand(0), operand(1)); })
       .Case([&](arith::XOrIOp) {
-        return choose(operand(0), negate(operand(1)), operand(1));
+        return choose(operand(0), invert(operand(1)), operand(1));
       })
       .Case([&](arith::SelectOp) {
         return choose(operand(0), operand(1), operand(2));
