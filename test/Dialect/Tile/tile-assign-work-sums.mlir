@@ -11,7 +11,7 @@
 // SIDE:       tile.kernel @causal_kernel
 // SIDE-SAME:  order = #tile.order<axis = 0, cache_bytes = 66322432>
 // ALONE:      tile.kernel @causal_kernel
-// ALONE-SAME: order = #tile.order<axis = 0, cache_bytes = 31457280>
+// ALONE-SAME: order = #tile.order<axis = 0, cache_bytes = 31457280, few_blocks = 8>
 func.func @causal(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xbf16>, %out: tensor<?x?x?x64xbf16>, %lse: tensor<?x?x?xf32>) -> tensor<?x?x?x64xbf16> {
   %g:3 = attn.sdpa_backward %q, %k, %k out(%out) dout(%out) lse(%lse) layout<bshd> mask<causal, bottom_right>
     : tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?xf32>

@@ -8,6 +8,7 @@
 
 #include "fa4/Dialect/Tile/Transforms/PlanSearch.h"
 #include "AssignWork.h"
+#include "Schedule/MatrixStages.h"
 #include "Schedule/Schedule.h"
 #include "ShareBuffers.h"
 #include "TileWarpSpecialize.h"
@@ -286,12 +287,16 @@ static std::string findTileObstacle(KernelOp roles) {
     return llvm::formatv("no channels connect the roles '{0}' and '{1}', so "
                          "that each goes on from tile to tile by itself",
                          apart->first.getSymName(), apart->second.getSymName());
-  for (auto role : roles.getBody().getOps<RoleOp>())
-    if (unsigned registers = role.getLayout() ? registersAcrossWaits(role) : 0)
+  for (auto role : roles.getBody().getOps<RoleOp>()) {
+    // The tiles of a role that owns accumulators were chosen for its registers.
+    if (isMatrixRole(role) || !role.getLayout())
+      continue;
+    if (unsigned registers = registersAcrossWaits(role))
       return llvm::formatv("role '{0}' holds {1} registers of tiles while it "
                            "waits for others: ptxas spills what the next tile "
                            "needs",
                            role.getSymName(), registers);
+  }
   return "";
 }
 
@@ -308,8 +313,9 @@ static constexpr uint64_t kMaxTrialStates = 5000;
 ///   - The proof has more states to look at, many more if loops may make no
 ///     pass.
 ///   - No role may go on without the others.
-///   - No role may hold tiles while it waits for others: it has used up its
-///     registers, so ptxas spills what the next tile needs.
+///   - No role may hold tiles while it waits for others, unless it owns
+///     accumulators: it has used up its registers, so ptxas spills what the
+///     next tile needs.
 Trial Searcher::planStatic() {
   OwningOpRef<KernelOp> roles = specialize(Schedule::Static);
   if (!roles)
