@@ -33,8 +33,6 @@ private:
   }
   Value createNumbers(MaskSide side, int64_t rows);
   void addInputs(KernelLaunch &launch);
-  void addNumbers(KernelLaunch &launch, StringRef name, Value &numbers,
-                  StringRef count);
   void launchTerms();
   void launchVisible();
 
@@ -87,7 +85,7 @@ void VisibleBlocksLaunch::launchTerms() {
   for (unsigned i : llvm::seq(numTerms))
     for (auto [name, number] : {std::pair(getLeastName(i), &least[i]),
                                 std::pair(getLargestName(i), &largest[i])})
-      launch.addOutput(name, *number, {"B", blocks.heads, groups}, kOnce);
+      launch.addOutput(name, *number, {"B", blocks.heads, groups}, kOnce, 0.0f);
   launch.addCapturedScalars();
   launch.emit(tiles.tiles == MaskSide::Queries ? "_key_terms_kernel"
                                                : "_query_terms_kernel",
@@ -106,7 +104,8 @@ void VisibleBlocksLaunch::launchVisible() {
   }
   unsigned firstOutput = launch.getNumArguments();
   for (auto &[name, numbers] : blocks.positions)
-    launch.addOutput(name, numbers, {"B", blocks.heads, blocks.tiles}, kOnce);
+    launch.addOutput(name, numbers, {"B", blocks.heads, blocks.tiles}, kOnce,
+                     0.0f);
   launch.addCapturedScalars();
   launch.emit(tiles.tiles == MaskSide::Queries ? "_visible_keys_kernel"
                                                : "_visible_queries_kernel",

@@ -6,8 +6,8 @@
 
 // CHECK-LABEL: tile.kernel @f_key_terms_kernel
 // CHECK-SAME: %[[DOCUMENTS:[^ ]*]]: memref<?x?xi32> {tile.dims = ["capture0_0", "capture0_1"]
-// CHECK-SAME: %[[LEAST:[^ ]*]]: memref<?x1x?xi32> {tile.dims = ["B", "1", "ceildiv(Sk, 64)"], tile.name = "least0", tile.output = "once"}
-// CHECK-SAME: %[[LARGEST:[^ ]*]]: memref<?x1x?xi32> {tile.dims = ["B", "1", "ceildiv(Sk, 64)"], tile.name = "largest0", tile.output = "once"}
+// CHECK-SAME: %[[LEAST:[^ ]*]]: memref<?x1x?xi32> {tile.dims = ["B", "1", "ceildiv(Sk, 64)"], tile.if_empty = 0.000000e+00 : f32, tile.name = "least0", tile.output = "once"}
+// CHECK-SAME: %[[LARGEST:[^ ]*]]: memref<?x1x?xi32> {tile.dims = ["B", "1", "ceildiv(Sk, 64)"], tile.if_empty = 0.000000e+00 : f32, tile.name = "largest0", tile.output = "once"}
 // CHECK-SAME: grid = [#tile.extent<"ceildiv(Sk, 64)" by 128>, #tile.extent<"1">, #tile.extent<"B">]
 // CHECK: scf.for
 // CHECK: %[[NUMBERS:.*]] = tile.gather %[[DOCUMENTS]]

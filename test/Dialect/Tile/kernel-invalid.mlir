@@ -304,8 +304,8 @@ tile.kernel @input(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"], tile.i
 
 // -----
 
-// expected-error @+1 {{argument 'x': 'tile.if_empty' is for outputs with floating-point elements, not 'i32'}}
-tile.kernel @integers(%x: memref<?xi32> {tile.name = "x", tile.dims = ["N"], tile.output = "once", tile.if_empty = 0.0 : f32})
+// expected-error @+1 {{argument 'x': 'tile.if_empty' of an output with elements of type 'i32' must be 0}}
+tile.kernel @integers(%x: memref<?xi32> {tile.name = "x", tile.dims = ["N"], tile.output = "once", tile.if_empty = 1.0 : f32})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N">]} {
 }
 

@@ -192,16 +192,16 @@ static LogicalResult verifyIfEmpty(KernelOp op, unsigned arg,
     return op.emitOpError("argument '")
            << op.getArgName(arg) << "': '" << kArgIfEmpty
            << "' is for outputs, but there is no '" << kArgOutput << "'";
-  if (!isa<FloatType>(memref.getElementType()))
-    return op.emitOpError("argument '")
-           << op.getArgName(arg) << "': '" << kArgIfEmpty
-           << "' is for outputs with floating-point elements, not "
-           << memref.getElementType();
   auto number = dyn_cast<FloatAttr>(attr);
   if (!number || !number.getType().isF32() || number.getValue().isNaN())
     return op.emitOpError("argument '")
            << op.getArgName(arg) << "': '" << kArgIfEmpty
            << "' must be an f32 that is no NaN, not " << attr;
+  if (!isa<FloatType>(memref.getElementType()) && !number.getValue().isZero())
+    return op.emitOpError("argument '")
+           << op.getArgName(arg) << "': '" << kArgIfEmpty
+           << "' of an output with elements of type " << memref.getElementType()
+           << " must be 0";
   return success();
 }
 

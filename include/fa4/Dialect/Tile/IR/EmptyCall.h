@@ -19,7 +19,8 @@
 
 namespace fa4::tile {
 
-/// Attribute of an output of a kernel, an f32 and no NaN. A kernel that has one
+/// Attribute of an output of a kernel, an f32 and no NaN; of an output with
+/// integers, 0. A kernel that has one
 /// may be called with sizes of 0. It is then not launched: this output holds
 /// that number everywhere, and outputs without the attribute stay as they are.
 /// The kernel's manifest says it by `empty`.
