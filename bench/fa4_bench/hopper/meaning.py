@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from fa4_bench.hopper.rows import CAP, DOCUMENT, PREFIX, REACH, TABLE_SHAPES, WINDOW
+from fa4_bench.hopper.rows import CAP, DOCUMENT, PREFIX, REACH, TABLE_SHAPES, WINDOW, documents_of
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ MEANINGS = {
 def make_tables(kind, heads, length, device):
     """The captured tensors of a kind, in the order of its captures; the same in each call."""
     if kind == "documents-table":
-        return [torch.arange(length, device=device, dtype=torch.int32) // DOCUMENT]
+        return [torch.from_numpy(documents_of(length)).to(device)]
     generator = torch.Generator(device).manual_seed(length)
     dtype = torch.bfloat16 if kind == "bias" else torch.float32
     shapes = TABLE_SHAPES[kind](heads, length) if kind in TABLE_SHAPES else []

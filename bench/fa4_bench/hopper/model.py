@@ -5,10 +5,14 @@
 
 import json
 import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
 
 from fa4 import tools
 from fa4_bench.hopper import ours
-from fa4_bench.hopper.rows import TABLE_SHAPES
+from fa4_bench.hopper.rows import TABLE_SHAPES, documents_of
 from fa4_bench.timing.model import for_each
 
 
@@ -24,8 +28,14 @@ def cycles(row, folder):
     sizes = dict(B=row.batch, Sq=row.length, Sk=row.length, Hq=row.heads, Hkv=row.heads)
     shapes = TABLE_SHAPES[row.kind](row.heads, row.length) if row.kind in TABLE_SHAPES else []
     sizes |= {f"capture{n}_{dim}": size for n, shape in enumerate(shapes) for dim, size in enumerate(shape)}
-    command = [tools.find_tool("fa4-sim"), manifest_of(folder), *(f"{name}={size}" for name, size in sizes.items()), "--time", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    given = [f"{name}={size}" for name, size in sizes.items()]
+    command = [tools.find_tool("fa4-sim"), manifest_of(folder), "--time", "--json"]
+    with tempfile.TemporaryDirectory() as scratch:
+        if row.kind == "documents-table":
+            documents = Path(scratch, "documents.npy")
+            np.save(documents, documents_of(row.length))
+            given.append(f"capture0={documents}")
+        done = subprocess.run(command + given, capture_output=True, text=True)
     try:
         times = [run["time"] for run in json.loads(done.stdout)["runs"]]
     except (ValueError, KeyError):
