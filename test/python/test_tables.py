@@ -37,7 +37,7 @@ def test_the_example_runs():
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.mlir")))
 def test_the_ops_have_kernels(name, chip, tmp_path):
     """The examples' ops are compiled for each chip, and ptxas must not spill."""
-    gpu.compile((EXAMPLES / name).read_text(), tmp_path, chip=chip)
+    gpu.compile_any((EXAMPLES / name).read_text(), tmp_path, chip=chip)
 
 
 BEYOND = {
@@ -171,4 +171,4 @@ def test_masks_by_tables_of_few_positions(lengths, chip):
     given |= dict(out=got.out, lse=got.lse, dout=dout)
     got, expected = fa4.compile(backward, chip=chip).simulate(**given, check=True), backward.reference(**given)
     for each in ("dq", "dk", "dv"):
-        assert abs(got[each].astype(np.float64) - expected[each]).max(initial=0) < 0.1
+        assert abs(got[each].astype(np.float64) - expected[each]).max(initial=0) < 0.02 * max(1, abs(expected[each]).max(initial=0))

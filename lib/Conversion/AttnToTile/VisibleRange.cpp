@@ -72,6 +72,7 @@ private:
   }
 
   bool isCertain;
+  unsigned numChoices = 0;
   llvm::DenseMap<Value, Ranges> ranges;
 };
 } // namespace
@@ -110,8 +111,13 @@ PositionRange RangeBuilder::unite(const PositionRange &x,
   return all;
 }
 
+/// Each role computes the choice for each of its work tiles: of many ranges,
+/// the first ones are compared.
 PositionRange RangeBuilder::chooseLonger(const PositionRange &x,
                                          const PositionRange &y) {
+  constexpr unsigned kMaxChoices = 8;
+  if (++numChoices > kMaxChoices)
+    return x;
   auto close = [&](PositionRange range) -> PositionRange {
     return {range.first ? range.first : index(0),
             range.last ? range.last : index(kMaxSize)};

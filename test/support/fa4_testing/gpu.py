@@ -160,6 +160,10 @@ def compile(
     op.mlir is the text. `chip` is that of the kernel by default, or sm_100a for
     an op, which is for none. Raises CompileError with the tool's message."""
     written, report = _run_compiler(text, folder, chip, emit, options)
+    return _one_kernel(folder, written, report)
+
+
+def _one_kernel(folder, written, report):
     found = [name for name in written if name.endswith(".ptx")]
     if len(found) != 1:
         raise CompileError(f"fa4-compile wrote {len(found)} PTX files, expected one")
@@ -176,12 +180,40 @@ def compile_launches(
     """The same for a module with one function that launches several kernels, as the gradient
     of attention does."""
     written, _ = _run_compiler(text, folder, chip, emit, options)
+    if launches := _find_launches(folder, written):
+        return launches
+    raise CompileError("fa4-compile wrote no manifest of several launches")
+
+
+def _find_launches(folder, written):
     for name in written:
         if name.endswith(".json"):
             launches = json.loads((folder / name).read_text()).get("launches")
             if launches:
                 return Launches(folder / name, tuple(folder / launch["ptx"] for launch in launches), tuple(written))
-    raise CompileError("fa4-compile wrote no manifest of several launches")
+    return None
+
+
+def compile_any(
+    text: str, folder: Path, chip: str | None = None, emit: str = "ptx", options: Sequence[str] = ()
+) -> Kernel | Launches:
+    """The same for a module with one kernel, or with one function that launches several: an op whose mask reads tables has
+    small kernels in front of its own."""
+    written, report = _run_compiler(text, folder, chip, emit, options)
+    return _find_launches(folder, written) or _one_kernel(folder, written, report)
+
+
+def printed_at(kernel: Kernel | Launches, level: str) -> Path:
+    """The module at a level of IR that was asked for in `emit`, which has all its kernels."""
+    if isinstance(kernel, Kernel):
+        return kernel.ptx.with_suffix(f".{level}.mlir")
+    (name,) = (name for name in kernel.written if name.endswith(f".{level}.mlir"))
+    return kernel.manifest.parent / name
+
+
+def ptx_files(kernel: Kernel | Launches) -> tuple[Path, ...]:
+    """The PTX of all launches, in their order."""
+    return kernel.ptx if isinstance(kernel, Launches) else (kernel.ptx,)
 
 
 def simulate(

@@ -297,16 +297,13 @@ class Subject:
         try:
             # Numbers are judged here; registers are where kernels are compiled as users do.
             options = ["--from=nvvm", "--verify-ptx=false"]
-            several = getattr(self.kernel, "is_gradient", False)
-            compiler = gpu.compile_launches if several else gpu.compile
-            return compiler(file.read_text(), folder, self.kernel.chip, options=options)
+            return gpu.compile_any(file.read_text(), folder, self.kernel.chip, options=options)
         except gpu.CompileError as error:
             raise Refused(f"fa4-compile: {error}") from None
 
     @staticmethod
     def digest(kernel):
-        files = kernel.ptx if isinstance(kernel, gpu.Launches) else (kernel.ptx,)
-        return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+        return hashlib.sha256(b"".join(path.read_bytes() for path in gpu.ptx_files(kernel))).hexdigest()
 
     def run(self, trial: Trial) -> str:
         """One of SAME_PTX, SAME_BITS, CLOSE. Raises Refused."""

@@ -100,16 +100,18 @@ void PairFinder::check(Operation *op) {
 /// Checks a bound: each CTA of a pair must be able to compute the bounds of
 /// both from the coordinates of the work tiles.
 void PairFinder::checkBound(Operation *op) {
-  SmallVector<Value> open = {op->getOperand(0)};
-  while (!open.empty()) {
-    Value value = open.pop_back_val();
+  // Values are shared, so that there may be far more paths than values.
+  llvm::SetVector<Value> open;
+  open.insert(op->getOperand(0));
+  for (size_t i = 0; i != open.size(); ++i) {
+    Value value = open[i];
     Operation *made = value.getDefiningOp();
     if (!ranks.differs(value) || isa_and_nonnull<WorkTileOp>(made))
       continue;
     if (!made || made->getNumRegions() != 0 || !isPure(made))
       return reject(op, "has a bound that the other CTA of a pair cannot "
                         "compute from the coordinates of the work tile");
-    open.append(made->operand_begin(), made->operand_end());
+    open.insert_range(made->getOperands());
   }
 }
 

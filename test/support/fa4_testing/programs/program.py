@@ -304,11 +304,10 @@ VERIFIED = ("allocate", "unroll")
 POLICIES = ("random", "priority")
 
 
-def verify(kernel: gpu.Kernel, level: str):
-    """Gives the kernel, as printed at a level, to the static verifier. Raises Failed.
+def verify(kernel: gpu.Kernel | gpu.Launches, level: str):
+    """Gives the kernels, as printed at a level, to the static verifier. Raises Failed.
     """
-    printed = kernel.ptx.with_suffix(f".{level}.mlir")
-    command = [gpu.find_tool("fa4-opt"), printed, "--tile-verify-protocol=print"]
+    command = [gpu.find_tool("fa4-opt"), gpu.printed_at(kernel, level), "--tile-verify-protocol=print"]
     done = subprocess.run(
         [*command, "-o", os.devnull], capture_output=True, text=True, timeout=120
     )
@@ -351,7 +350,7 @@ def run(
     the stage `until` is left out. Raises Failed."""
     last = STAGES.index(until)
     try:
-        kernel = gpu.compile(
+        kernel = gpu.compile_any(
             text or program.mlir(), folder, program.chip, ",".join(["ptx", *VERIFIED]),
             ["--verify-ptx=false", *program.options],
         )
@@ -361,7 +360,7 @@ def run(
         verify(kernel, level)
     spills = ""
     if ptxas and last >= STAGES.index("ptxas"):
-        spills = check_assembly(kernel.ptx, program.chip)
+        spills = "".join(check_assembly(ptx, program.chip) for ptx in gpu.ptx_files(kernel))
     if last < STAGES.index("simulate"):
         return
     arrays = program.draw(data_seed)

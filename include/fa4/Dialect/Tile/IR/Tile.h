@@ -130,8 +130,8 @@ struct AlignedSize {
 };
 std::optional<AlignedSize> getAlignedSize(llvm::StringRef name);
 
-/// Returns the size behind `align(Sq, 128)` or `ceildiv(Sq, 128)`, the number of
-/// blocks of 128 elements: Sq. None for any other name.
+/// Returns the size behind `align(Sq, 128)` or `ceildiv(Sq, 128)`, the number
+/// of blocks of 128 elements: Sq. None for any other name.
 std::optional<llvm::StringRef> getSizeBehind(llvm::StringRef name);
 
 /// Returns the number of blocks of `block` elements of the size `name`, in the
