@@ -134,7 +134,9 @@ MaskBounds::Decided MaskBounds::decide(Value value) const {
         return result;
       })
       .Case<arith::AddIOp, arith::SubIOp, arith::IndexCastOp>([&](auto) {
-        bool isKnown = facts.lookup(value).end != 0;
+        // A cast to fewer bits would wrap around.
+        bool isKnown = facts.lookup(value).end != 0 && !isCondition &&
+                       hasBounds(value.getType());
         for (unsigned i : llvm::seq(op->getNumOperands()))
           isKnown &= known(i);
         return isKnown ? all : Decided();

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -185,6 +186,21 @@ TEST_F(TableMask, DifferenceOfTables) {
     %d = arith.subi %x, %y : i32
     %visible = arith.cmpi eq, %d, %c0 : i32)");
   EXPECT_FALSE(mask.isUseful());
+}
+
+// A cast to fewer bits wraps around, too.
+TEST_F(TableMask, NarrowDistance) {
+  for (StringRef type : {"i32", "i8"}) {
+    std::string text = llvm::formatv(R"(
+      %d = arith.subi %i, %j : index
+      %narrow = arith.index_cast %d : index to {0}
+      %c9 = arith.constant 9 : {0}
+      %near = arith.cmpi slt, %narrow, %c9 : {0}
+      %same = arith.cmpi eq, %x, %y : i32
+      %visible = arith.ori %same, %near : i1)",
+                                     type);
+    EXPECT_EQ(parse(text).isUseful(), type == "i32");
+  }
 }
 
 // Of a conjunction, one part that is known hides a rectangle, but does not show
