@@ -49,7 +49,8 @@ struct TileRequest {
   /// True if lanes read tables at the query or the key.
   bool readsTables = false;
   /// True if the queries of a tile see few keys, such as those of a window or
-  /// of a document: the more rows a tile has, the more of its scores are hidden.
+  /// of a document: the more rows a tile has, the more of its scores are
+  /// hidden.
   bool isNarrow = false;
 };
 
@@ -66,9 +67,10 @@ TileRequest getTileRequest(attn::SdpaOp op, int64_t keys);
 /// request, it is the largest power of two for which two tiles fit, but no
 /// fewer than 128.
 ///
-/// Where lanes hold the accumulators there are up to three tiles (two for narrow
-/// masks), one for each role of lanes, in as many registers as a thread has then, and blocks of at
-/// most 128 keys, or of 160 in a long sequence without a mask.
+/// Where lanes hold the accumulators there are up to three tiles (two for
+/// narrow masks), one for each role of lanes, in as many registers as a thread
+/// has then, and blocks of at most 128 keys, or of 160 in a long sequence
+/// without a mask.
 AttentionTiles chooseAttentionTiles(const TargetDescription &target,
                                     HeadDims dims, const TileRequest &request);
 
