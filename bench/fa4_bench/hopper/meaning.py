@@ -66,7 +66,7 @@ MEANINGS = {
 def make_tables(kind, heads, length, device):
     """The captured tensors of a kind, in the order of its captures; the same in each call."""
     if kind == "documents-table":
-        return [torch.from_numpy(documents_of(length)).to(device)]
+        return [torch.tensor(documents_of(length), device=device, dtype=torch.int32)]
     generator = torch.Generator(device).manual_seed(length)
     dtype = torch.bfloat16 if kind == "bias" else torch.float32
     shapes = TABLE_SHAPES[kind](heads, length) if kind in TABLE_SHAPES else []

@@ -33,7 +33,7 @@ def cycles(row, folder):
     with tempfile.TemporaryDirectory() as scratch:
         if row.kind == "documents-table":
             documents = Path(scratch, "documents.npy")
-            np.save(documents, documents_of(row.length))
+            np.save(documents, np.array(documents_of(row.length), np.int32))
             given.append(f"capture0={documents}")
         done = subprocess.run(command + given, capture_output=True, text=True)
     try:

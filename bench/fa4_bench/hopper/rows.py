@@ -1,16 +1,14 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The forms of attention that are timed and checked on a Hopper card, and the rows of its tables. Needs nothing but
-numpy.
+"""The forms of attention that are timed and checked on a Hopper card, and the rows of its tables. Needs nothing but the standard
+library.
 
 A form has a name that says all of it, such as `fwd-hd128-causal` or `bwd-hd64-softcap-f16-bhsd-deterministic`: folders of kernels
 are named so. A row is a form and a length, `fwd-hd128-causal-4k`, with 16k tokens in all and 2048 columns."""
 
 import re
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from fa4_bench.timing import peers
 from fa4_bench.timing.launched import in_k
@@ -53,8 +51,8 @@ TABLE_SHAPES = {
 
 
 def documents_of(length):
-    """The document of each position, as i32: the table of `documents-table`, by which kernels skip blocks."""
-    return np.arange(length, dtype=np.int32) // DOCUMENT
+    """The document of each position: the table of `documents-table`, by which kernels skip blocks."""
+    return [position // DOCUMENT for position in range(length)]
 
 
 # Those that hide scores by a function or a window, and leave the others as they are.
