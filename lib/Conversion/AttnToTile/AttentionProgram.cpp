@@ -115,14 +115,24 @@ Value AttentionProgram::addColumns(Value tile, Value sums) {
       b, tile, sums, ArrayRef<bool>{false, true}, vector::CombiningKind::ADD);
 }
 
-Value AttentionProgram::repeat(Value steps, Value init,
-                               llvm::function_ref<Value(Value, Value)> body) {
+ValueRange AttentionProgram::repeat(
+    Value steps, ArrayRef<Value> init,
+    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
   auto loop = scf::ForOp::create(b, zero, steps, one, init);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   scf::YieldOp::create(b,
-                       body(loop.getInductionVar(), loop.getRegionIterArg(0)));
-  return loop.getResult(0);
+                       body(loop.getInductionVar(), loop.getRegionIterArgs()));
+  return loop.getResults();
+}
+
+Value AttentionProgram::repeat(Value steps, Value init,
+                               llvm::function_ref<Value(Value, Value)> body) {
+  return repeat(steps, ArrayRef(init),
+                [&](Value step, ValueRange before) -> SmallVector<Value> {
+                  return {body(step, before.front())};
+                })
+      .front();
 }
 
 SmallVector<TileValue> AttentionProgram::getModArguments(Value batch,

@@ -107,8 +107,14 @@ protected:
   mlir::Value widen(mlir::Value tile);
   /// Adds the columns of a tile to `sums`, which has a number for each row.
   mlir::Value addColumns(mlir::Value tile, mlir::Value sums);
-  /// Counts up to `steps`. `body` gets the number of a step and the value of
-  /// the step before, at first `init`; returns the value of the last step.
+  /// Counts up to `steps`. `body` gets the number of a step and the values of
+  /// the step before, at first `init`; returns the values of the last step.
+  mlir::ValueRange
+  repeat(mlir::Value steps, llvm::ArrayRef<mlir::Value> init,
+         llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value,
+                                                           mlir::ValueRange)>
+             body);
+  /// The same with one value.
   mlir::Value
   repeat(mlir::Value steps, mlir::Value init,
          llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> body);

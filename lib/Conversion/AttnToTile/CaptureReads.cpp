@@ -55,22 +55,24 @@ bool fa4::isTable(AttentionOpInterface op, unsigned capture) {
          (isReadElsewhere || !isRead);
 }
 
-/// The indices of the query and of the key are the last ones.
-static constexpr unsigned kFirstPosition = 2;
+llvm::SmallPtrSet<Value, 16> fa4::findDependents(Region &region,
+                                                 ArrayRef<Value> roots) {
+  llvm::SmallPtrSet<Value, 16> found(roots.begin(), roots.end());
+  for (Operation &op : region.front())
+    if (llvm::any_of(op.getOperands(),
+                     [&](Value operand) { return found.contains(operand); }))
+      found.insert_range(op.getResults());
+  return found;
+}
 
+/// The indices of the query and of the key are the last ones.
 static bool readsTables(Region &region, unsigned numArguments) {
-  llvm::SmallPtrSet<Value, 16> varying;
-  for (unsigned index : llvm::seq(kFirstPosition, kNumIndexArgs))
-    varying.insert(region.getArgument(numArguments - kNumIndexArgs + index));
-  auto varies = [&](Value value) { return varying.contains(value); };
-  for (Operation &op : region.front()) {
-    bool isOfPosition = llvm::any_of(op.getOperands(), varies);
-    if (isOfPosition && getReadTensor(&op))
-      return true;
-    if (isOfPosition)
-      varying.insert_range(op.getResults());
-  }
-  return false;
+  auto ofPosition =
+      findDependents(region, {region.getArgument(numArguments - 2),
+                              region.getArgument(numArguments - 1)});
+  return llvm::any_of(region.front(), [&](Operation &op) {
+    return getReadTensor(&op) && ofPosition.contains(op.getResult(0));
+  });
 }
 
 bool fa4::readsTables(AttentionOpInterface op) {

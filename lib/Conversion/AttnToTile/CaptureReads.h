@@ -18,6 +18,7 @@
 
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace fa4 {
 
@@ -31,6 +32,11 @@ mlir::Value getReadVector(mlir::Operation *op);
 
 /// Returns true if capture number `capture` of `op` is a table.
 bool isTable(attn::AttentionOpInterface op, unsigned capture);
+
+/// Returns `roots` and the values of a score_mod or mask_mod region that are
+/// computed from one of them.
+llvm::SmallPtrSet<mlir::Value, 16>
+findDependents(mlir::Region &region, llvm::ArrayRef<mlir::Value> roots);
 
 /// Returns true if a table is read at an index that depends on the query or the
 /// key.

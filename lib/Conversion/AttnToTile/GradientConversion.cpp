@@ -121,7 +121,7 @@ void GradientConversion::preprocess() {
               });
 }
 
-/// Work tiles that take turns visit all blocks (SdpaBackwardProgram.cpp).
+/// Work tiles that take turns visit all blocks (KeyTileProgram.cpp).
 void GradientConversion::findVisibleBlocks() {
   if (!turns)
     visibleQueries =

@@ -254,32 +254,31 @@ StringRef KernelLaunch::getDim(unsigned argument, unsigned dim) const {
   return cast<StringAttr>(dims[dim]).getValue();
 }
 
+Attribute KernelLaunch::getExtent(unsigned argument, unsigned dim,
+                                  int64_t tile) const {
+  return tile::ExtentAttr::get(conversion.builder.getContext(),
+                               getDim(argument, dim), tile);
+}
+
 SmallVector<Attribute> KernelLaunch::countRows(unsigned argument,
                                                int64_t rows) const {
   const DimOrder &order = conversion.names.order;
-  auto extent = [&](unsigned dim, int64_t tile) -> Attribute {
-    return tile::ExtentAttr::get(conversion.builder.getContext(),
-                                 getDim(argument, dim), tile);
-  };
-  return {extent(order.seq, rows), extent(order.head, 1),
-          extent(*order.batch, 1)};
+  return {getExtent(argument, order.seq, rows),
+          getExtent(argument, order.head, 1),
+          getExtent(argument, *order.batch, 1)};
 }
 
 SmallVector<Attribute> KernelLaunch::countNumbers(unsigned argument,
                                                   int64_t rows) const {
   const DimOrder &order = conversion.names.order;
-  auto extent = [&](unsigned dim, int64_t tile) -> Attribute {
-    return tile::ExtentAttr::get(conversion.builder.getContext(),
-                                 getDim(argument, dim), tile);
-  };
-  return {extent(order.lseSeq(), rows), extent(order.lseHead(), 1),
-          extent(*order.lseBatch(), 1)};
+  return {getExtent(argument, order.lseSeq(), rows),
+          getExtent(argument, order.lseHead(), 1),
+          getExtent(argument, *order.lseBatch(), 1)};
 }
 
 SmallVector<Attribute> KernelLaunch::countHeads(unsigned argument,
                                                 int64_t heads) const {
-  return {tile::ExtentAttr::get(conversion.builder.getContext(),
-                                getDim(argument, 0), heads)};
+  return {getExtent(argument, 0, heads)};
 }
 
 void KernelLaunch::require(const Twine &condition, const Twine &message) {

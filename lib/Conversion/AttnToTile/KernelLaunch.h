@@ -140,6 +140,9 @@ private:
   void addArgument(llvm::StringRef name, mlir::Type type,
                    mlir::NamedAttrList attributes);
   llvm::StringRef getDim(unsigned argument, unsigned dim) const;
+  /// The number of tiles of `tile` elements of an argument's dimension.
+  mlir::Attribute getExtent(unsigned argument, unsigned dim,
+                            int64_t tile) const;
   /// Adds a condition on sizes without which the kernel must not be launched.
   void require(const llvm::Twine &condition, const llvm::Twine &message);
   void requireSizes();

@@ -32,7 +32,7 @@ KeyTileProgram::FullBlocks KeyTileProgram::computeQueryBlocks() {
   PositionRange seeing;
   if (Region &region = attention.getMaskMod(); !region.empty() && !turns)
     seeing = intersect(
-        readPositions(/*full=*/false),
+        b, readPositions(/*full=*/false),
         buildSeeingQueries(b, region, {getCaptures(), batch, /*head=*/Value()},
                            keysOfTile()));
   MaskAttr mask = attention.getMaskAttr();

@@ -157,16 +157,6 @@ bool MaskBounds::readsTableAtPosition() const {
   return false;
 }
 
-/// Finds whether a term depends on the query head.
-void MaskBounds::findHeadUse() {
-  llvm::SmallPtrSet<Value, 16> ofHead = {getHeadArgument(maskMod)};
-  auto isOfHead = [&](Value value) { return ofHead.contains(value); };
-  for (Operation &op : maskMod.front())
-    if (llvm::any_of(op.getOperands(), isOfHead))
-      ofHead.insert_range(op.getResults());
-  usesHead = isOfHead(visible);
-}
-
 MaskBounds::MaskBounds(AttentionOpInterface op) : maskMod(op.getMaskMod()) {
   if (maskMod.empty())
     return;
@@ -186,7 +176,8 @@ MaskBounds::MaskBounds(AttentionOpInterface op) : maskMod(op.getMaskMod()) {
         Decided found = decide(value);
         decided.insert({value, found});
       });
-  findHeadUse();
+  usesHead =
+      findDependents(maskMod, getHeadArgument(maskMod)).contains(visible);
   isUsefulMask = readsTableAtPosition() && lookup(visible).canBeRuledOut[kTrue];
 }
 

@@ -81,7 +81,6 @@ private:
   Decided decide(mlir::Value value) const;
   Decided lookup(mlir::Value value) const;
   bool readsTableAtPosition() const;
-  void findHeadUse();
 
   mlir::Region &maskMod;
   mlir::Value visible;

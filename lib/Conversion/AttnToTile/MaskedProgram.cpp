@@ -34,15 +34,6 @@ PositionRange MaskedProgram::readPositions(bool full) {
               : PositionRange{read(kFirstVisible), read(kLastVisible)};
 }
 
-PositionRange MaskedProgram::intersect(const PositionRange &x,
-                                       const PositionRange &y) {
-  auto meet = [](Value x, Value y, auto &&choose) {
-    return x && y ? choose(x, y) : x ? x : y;
-  };
-  return {meet(x.first, y.first, [&](Value x, Value y) { return max(x, y); }),
-          meet(x.last, y.last, [&](Value x, Value y) { return min(x, y); })};
-}
-
 Value MaskedProgram::hide(Value tile, Value visible) {
   return arith::SelectOp::create(
       b, visible, tile,
@@ -80,11 +71,12 @@ Value MaskedProgram::isMasked(Value step, const MaskedSteps &steps) {
 
 MaskedProgram::MaskedSteps MaskedProgram::unite(const MaskedSteps &x,
                                                 const MaskedSteps &y) {
-  auto join = [](Value x, Value y, auto &&choose) {
-    return x && y ? choose(x, y) : x ? x : y;
-  };
-  return {join(x.below, y.below, [&](Value x, Value y) { return max(x, y); }),
-          join(x.from, y.from, [&](Value x, Value y) { return min(x, y); })};
+  MaskedSteps both{x.below ? x.below : y.below, x.from ? x.from : y.from};
+  if (x.below && y.below)
+    both.below = max(x.below, y.below);
+  if (x.from && y.from)
+    both.from = min(x.from, y.from);
+  return both;
 }
 
 Value MaskedProgram::maskSteps(Value tile, Value step,

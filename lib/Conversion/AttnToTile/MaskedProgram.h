@@ -24,8 +24,6 @@ protected:
   /// all its rows see everything, by the kernel's arguments of this kind
   /// (VisibleBlocksProgram.h), or no bounds if there are none.
   PositionRange readPositions(bool full);
-  /// Returns the positions that are in both ranges.
-  PositionRange intersect(const PositionRange &x, const PositionRange &y);
   /// The steps of a loop that are masked: those below `below`, and those from
   /// `from` on. A bound that is null leaves out its steps.
   struct MaskedSteps {

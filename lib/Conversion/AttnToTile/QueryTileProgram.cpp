@@ -26,7 +26,7 @@ PositionRange QueryTileProgram::visibleKeysOfMod() {
   Region &region = attention.getMaskMod();
   if (region.empty())
     return {};
-  return intersect(readPositions(/*full=*/false),
+  return intersect(b, readPositions(/*full=*/false),
                    buildVisibleKeys(b, region, {getCaptures(), batch, head},
                                     queriesOfTile()));
 }
@@ -108,6 +108,14 @@ void QueryTileProgram::computeMaskedSteps(Value endBlock, Value endOfFull) {
     ofMod.from = sub(endBlock, b.createOrFold<tile::AtLeastOp>(first));
   }
   ofMask = unite(ofBand, ofMod);
+}
+
+SmallVector<TileValue> QueryTileProgram::getArgumentsOfBlock(Value firstKey) {
+  if (attention.getScoreMod().empty() && attention.getMaskMod().empty())
+    return {};
+  return getModArguments(
+      batch, head, {positions(rows, firstRow), /*overRows=*/true},
+      {positions(keys, firstKey), false, /*overColumns=*/true}, rows);
 }
 
 /// Builds one comparison for each side of the band: the column against a limit

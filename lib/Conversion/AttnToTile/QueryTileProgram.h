@@ -23,6 +23,9 @@ protected:
 
   void computePosition(mlir::Value q, mlir::Value k);
   void computeKeyBlocks();
+  /// Returns the arguments of mask_mod on a block of keys; none if the op has
+  /// no region.
+  llvm::SmallVector<TileValue> getArgumentsOfBlock(mlir::Value firstKey);
   mlir::Value visibleKeys(mlir::Value firstKey);
 
   const int64_t rows, keys;

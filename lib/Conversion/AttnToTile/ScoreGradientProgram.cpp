@@ -39,9 +39,7 @@ Value ScoreGradientProgram::buildWeights(Value scores, Value step,
                                          Value firstKey) {
   if (scale.before)
     scores = arith::MulFOp::create(b, scores, splat(f32Tile(), *scale.before));
-  SmallVector<TileValue> arguments = getModArguments(
-      batch, head, {positions(rows, firstRow), /*overRows=*/true},
-      {positions(keys, firstKey), false, /*overColumns=*/true}, rows);
+  SmallVector<TileValue> arguments = getArgumentsOfBlock(firstKey);
   ModifiedScores modified = applyScoreMod(derived, scores, arguments);
   Value exponents =
       math::FmaOp::create(b, modified.scores, splat(f32Tile(), scale.exponent),

@@ -12,8 +12,6 @@
 #include "ScoreDerivative.h"
 #include "TileBuilders.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace fa4;
@@ -254,15 +252,13 @@ SdpaBackwardProgram::KeyGradients SdpaBackwardProgram::buildLoop(Value tk,
   auto zeros = [&](Value tile) {
     return splat(f32Type(cast<VectorType>(tile.getType()).getShape()), 0.0);
   };
-  auto loop = scf::ForOp::create(b, zero, numSteps, one,
-                                 ValueRange{zeros(tk), zeros(tv)});
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  ValueRange carried = loop.getRegionIterArgs();
-  KeyGradients next =
-      buildStep(tk, tv, loop.getInductionVar(), {carried[0], carried[1]});
-  scf::YieldOp::create(b, ValueRange{next.dk, next.dv});
-  return {loop.getResult(0), loop.getResult(1)};
+  Value init[] = {zeros(tk), zeros(tv)};
+  ValueRange last = repeat(
+      numSteps, init, [&](Value step, ValueRange before) -> SmallVector<Value> {
+        KeyGradients next = buildStep(tk, tv, step, {before[0], before[1]});
+        return {next.dk, next.dv};
+      });
+  return {last[0], last[1]};
 }
 
 void SdpaBackwardProgram::store(const KeyGradients &state) {

@@ -9,7 +9,6 @@
 #include "SdpaProgram.h"
 #include "QueryTileProgram.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 
@@ -84,7 +83,6 @@ private:
   SoftmaxState buildLoop(Value queries);
   SoftmaxState buildStep(Value queries, Value j,
                          std::optional<SoftmaxState> state);
-  SmallVector<TileValue> getArguments(Value firstKey);
   Value applyScoreMod(Value scores, ArrayRef<TileValue> arguments);
   Value rejectLargeScores(SoftmaxState state);
   void store(SoftmaxState state);
@@ -161,15 +159,6 @@ SdpaProgram::Exponent SdpaProgram::buildExponent(Value reference) {
 // Scores
 //===----------------------------------------------------------------------===//
 
-/// Returns the arguments of mask_mod on a block of keys.
-SmallVector<TileValue> SdpaProgram::getArguments(Value firstKey) {
-  if (op.getScoreMod().empty() && op.getMaskMod().empty())
-    return {};
-  return getModArguments(
-      batch, head, {positions(rows, firstRow), /*overRows=*/true},
-      {positions(keys, firstKey), false, /*overColumns=*/true}, rows);
-}
-
 Value SdpaProgram::applyScoreMod(Value scores, ArrayRef<TileValue> arguments) {
   Region &region = op.getScoreMod();
   if (region.empty())
@@ -195,7 +184,7 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
   if (scale.before)
     scores =
         arith::MulFOp::create(b, scores, splat(f32Tile(keys), *scale.before));
-  SmallVector<TileValue> arguments = getArguments(firstKey);
+  SmallVector<TileValue> arguments = getArgumentsOfBlock(firstKey);
   scores = maskSteps(applyScoreMod(scores, arguments), j, ofBand, ofMask,
                      arguments, [&] { return visibleKeys(firstKey); });
 
@@ -253,15 +242,13 @@ SoftmaxState SdpaProgram::buildLoop(Value queries) {
     return buildStep(queries, zero, std::nullopt);
   Value init[] = {splat(f32Tile(headDim), 0.0), splat(f32Rows(), -kInfinity),
                   splat(f32Rows(), 0.0)};
-  auto loop = scf::ForOp::create(b, zero, numBlocks, one, init);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  ValueRange carried = loop.getRegionIterArgs();
-  SoftmaxState next =
-      buildStep(queries, loop.getInductionVar(),
-                SoftmaxState{carried[0], carried[1], carried[2]});
-  scf::YieldOp::create(b, ValueRange{next.sum, next.max, next.normalizer});
-  return {loop.getResult(0), loop.getResult(1), loop.getResult(2)};
+  ValueRange last = repeat(
+      numBlocks, init, [&](Value j, ValueRange before) -> SmallVector<Value> {
+        SoftmaxState next = buildStep(
+            queries, j, SoftmaxState{before[0], before[1], before[2]});
+        return {next.sum, next.max, next.normalizer};
+      });
+  return {last[0], last[1], last[2]};
 }
 
 /// The normalizer, or NaN in rows whose largest score is beyond the limit, is

@@ -82,10 +82,11 @@ void VisibleBlocksLaunch::launchTerms() {
   KernelLaunch launch(conversion);
   addInputs(launch);
   unsigned firstOutput = launch.getNumArguments();
-  for (unsigned i : llvm::seq(numTerms))
-    for (auto [name, number] : {std::pair(getLeastName(i), &least[i]),
-                                std::pair(getLargestName(i), &largest[i])})
-      launch.addOutput(name, *number, {"B", blocks.heads, groups}, kOnce, 0.0f);
+  SmallVector<StringRef> dims = {"B", blocks.heads, groups};
+  for (unsigned i : llvm::seq(numTerms)) {
+    launch.addOutput(getLeastName(i), least[i], dims, kOnce, 0.0f);
+    launch.addOutput(getLargestName(i), largest[i], dims, kOnce, 0.0f);
+  }
   launch.addCapturedScalars();
   launch.emit(tiles.tiles == MaskSide::Queries ? "_key_terms_kernel"
                                                : "_query_terms_kernel",

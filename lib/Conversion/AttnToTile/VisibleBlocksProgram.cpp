@@ -8,8 +8,7 @@
 
 #include "VisibleBlocksProgram.h"
 #include "AttentionProgram.h"
-#include "fa4/Target/LaunchLimits.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "PositionForms.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 
@@ -34,8 +33,7 @@ SmallVector<StringRef> fa4::getPositionNames(const MaskBounds &mask) {
 }
 
 static Value getPosition(AttentionOpInterface op, MaskSide side) {
-  unsigned fromEnd = side == MaskSide::Queries ? 2 : 1;
-  return op.getMaskMod().getArgument(kNumMaskModArgs - fromEnd);
+  return op.getMaskMod().getArgument(side == MaskSide::Queries ? kQuery : kKey);
 }
 
 SmallVector<Value> fa4::getGroupTerms(AttentionOpInterface op,
@@ -80,11 +78,6 @@ private:
   Value over(VectorType type, Value scalar) {
     return vector::BroadcastOp::create(b, type, scalar);
   }
-  /// Repeats `body`, which gets the number of a step and what the step before
-  /// returned, at first `init`.
-  ValueRange
-  loop(Value steps, ArrayRef<Value> init,
-       llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body);
   SmallVector<TileValue> evaluate(ArrayRef<Value> values, MaskSide side,
                                   TileValue positions);
   Value getPositions(Value starts, Value first, Value count);
@@ -127,17 +120,6 @@ Value VisibleBlocksProgram::toNumber(Value value) {
                               : value;
 }
 
-ValueRange VisibleBlocksProgram::loop(
-    Value steps, ArrayRef<Value> init,
-    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  auto loop = scf::ForOp::create(b, zero, steps, one, init);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  scf::YieldOp::create(b,
-                       body(loop.getInductionVar(), loop.getRegionIterArgs()));
-  return loop.getResults();
-}
-
 /// Computes values of mask_mod that do not depend on the other side than
 /// `side`.
 SmallVector<TileValue> VisibleBlocksProgram::evaluate(ArrayRef<Value> values,
@@ -166,8 +148,8 @@ VisibleBlocksProgram::boundRows(ArrayRef<Value> values, MaskSide side,
   for ([[maybe_unused]] Value value : values)
     init.append({splatNumber(type, std::numeric_limits<int32_t>::max()),
                  splatNumber(type, std::numeric_limits<int32_t>::min())});
-  ValueRange bounds =
-      loop(index(rowLength / kStep), init, [&](Value step, ValueRange before) {
+  ValueRange bounds = repeat(
+      index(rowLength / kStep), init, [&](Value step, ValueRange before) {
         Value position =
             getPositions(starts, mul(step, index(kStep)), getSize(side));
         auto found = evaluate(values, side, {position, true, true});
@@ -199,10 +181,10 @@ Value VisibleBlocksProgram::getPositions(Value starts, Value first,
 
 void VisibleBlocksProgram::buildTerms() {
   RowBounds bounds = boundRows(groupTerms, tiles.getOtherSide(), kGroup);
-  for (auto [i, bound] : llvm::enumerate(bounds))
-    for (auto [name, value] : {std::pair(getLeastName(i), bound.first),
-                               std::pair(getLargestName(i), bound.second)})
-      store(value, name);
+  for (auto [i, bound] : llvm::enumerate(bounds)) {
+    store(bound.first, getLeastName(i));
+    store(bound.second, getLargestName(i));
+  }
 }
 
 /// A condition may be true if the largest number is not 0.
@@ -363,8 +345,8 @@ void VisibleBlocksProgram::buildVisible() {
     init.push_back(splatNumber(type, number));
   if (!mask.canBeFull())
     init.resize(2);
-  ValueRange found =
-      loop(ceilDiv(numGroups, kScan), init, [&](Value step, ValueRange before) {
+  ValueRange found = repeat(
+      ceilDiv(numGroups, kScan), init, [&](Value step, ValueRange before) {
         Value groups = positions(kScan, mul(step, index(kScan)));
         return addStep(ofTiles, groups, numGroups, before);
       });

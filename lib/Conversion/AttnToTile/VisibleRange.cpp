@@ -60,11 +60,10 @@ private:
                         const PositionForm &y);
   PositionRange whereNotPositive(PositionForm form);
   PositionRange when(Value possible);
-  PositionRange intersect(const PositionRange &x, const PositionRange &y);
   PositionRange unite(const PositionRange &x, const PositionRange &y);
   PositionRange chooseLonger(const PositionRange &x, const PositionRange &y);
   Ranges both(const Ranges &x, const Ranges &y) {
-    return {intersect(x.ifTrue, y.ifTrue), unite(x.ifFalse, y.ifFalse)};
+    return {intersect(b, x.ifTrue, y.ifTrue), unite(x.ifFalse, y.ifFalse)};
   }
   static Ranges invert(const Ranges &x) { return {x.ifFalse, x.ifTrue}; }
   Ranges either(const Ranges &x, const Ranges &y) {
@@ -81,17 +80,16 @@ private:
 // Ranges
 //===----------------------------------------------------------------------===//
 
-PositionRange RangeBuilder::intersect(const PositionRange &x,
-                                      const PositionRange &y) {
+PositionRange fa4::intersect(ImplicitLocOpBuilder &b, const PositionRange &x,
+                             const PositionRange &y) {
   if (x.isEmpty || y.isEmpty)
     return {Value(), Value(), /*isEmpty=*/true};
-  auto meet = [](Value x, Value y, auto &&choose) {
-    return !x ? y : !y ? x : choose(x, y);
-  };
-  return {meet(x.first, y.first,
-               [&](Value x, Value y) { return fold<arith::MaxSIOp>(x, y); }),
-          meet(x.last, y.last,
-               [&](Value x, Value y) { return fold<arith::MinSIOp>(x, y); })};
+  PositionRange both{x.first ? x.first : y.first, x.last ? x.last : y.last};
+  if (x.first && y.first)
+    both.first = b.createOrFold<arith::MaxSIOp>(x.first, y.first);
+  if (x.last && y.last)
+    both.last = b.createOrFold<arith::MinSIOp>(x.last, y.last);
+  return both;
 }
 
 /// Two ranges have a gap between them, unless both go on without end in one
@@ -224,7 +222,7 @@ PositionRange RangeBuilder::compare(arith::CmpIPredicate predicate,
   };
   switch (predicate) {
   case Predicate::eq:
-    return intersect(atMost(x, y, 0), atMost(y, x, 0));
+    return intersect(b, atMost(x, y, 0), atMost(y, x, 0));
   case Predicate::sle:
     return atMost(x, y, 0);
   case Predicate::slt:

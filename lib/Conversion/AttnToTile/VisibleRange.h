@@ -22,6 +22,10 @@ struct PositionRange {
   bool isEmpty = false;
 };
 
+/// Returns the positions that are in both ranges.
+PositionRange intersect(mlir::ImplicitLocOpBuilder &b, const PositionRange &x,
+                        const PositionRange &y);
+
 /// What a kernel knows of the arguments of mask_mod.
 struct MaskArguments {
   /// The captures: scalars, and tensors that the kernel can read. Null for

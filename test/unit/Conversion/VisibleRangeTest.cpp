@@ -27,6 +27,11 @@ using Bounds = std::pair<std::optional<int64_t>, std::optional<int64_t>>;
 /// Bounds of a range that is known to be empty.
 static const Bounds kNone(1, 0);
 
+static bool holds(const Bounds &bounds, int64_t x) {
+  return (!bounds.first || *bounds.first <= x) &&
+         (!bounds.second || x <= *bounds.second);
+}
+
 namespace {
 class VisibleRange : public ::testing::Test {
 protected:
@@ -242,10 +247,6 @@ TEST_F(VisibleRange, ManyQuotients) {
 // A mask shows all queries of a tile each key of a full range, and does so for
 // queries.
 TEST_F(VisibleRange, RandomMasksShowAllOfAFullRange) {
-  auto holds = [](const Bounds &bounds, int64_t x) {
-    return (!bounds.first || *bounds.first <= x) &&
-           (!bounds.second || x <= *bounds.second);
-  };
   constexpr unsigned kSeeds = 400;
   unsigned found = 0;
   for (unsigned seed = 0; seed != kSeeds; ++seed) {
@@ -273,10 +274,6 @@ TEST_F(VisibleRange, RandomMasksShowAllOfAFullRange) {
 
 // Tiles of a query or three, so that most positions lie outside.
 TEST_F(VisibleRange, RandomMasksKeepWhatIsVisible) {
-  auto holds = [](const Bounds &bounds, int64_t x) {
-    return (!bounds.first || *bounds.first <= x) &&
-           (!bounds.second || x <= *bounds.second);
-  };
   constexpr unsigned kSeeds = 400;
   unsigned bounded = 0;
   for (unsigned seed = 0; seed != kSeeds; ++seed) {

@@ -120,22 +120,17 @@ Trend Trends::ofSymbol(const IndexSymbol &symbol) {
     return isa_and_nonnull<KernelOp>(symbol.getParentOfArgument())
                ? Trend::Constant
                : Trend::Unknown;
-  case Kind::Scalar:
-    // Bounds that are read for each work tile tell where its own positions are
-    // among those of all.
-    return llvm::all_of(symbol.operands,
-                        [&](const IndexForm &form) {
-                          return ofForm(form) == Trend::Constant;
-                        })
-               ? Trend::Constant
-               : Trend::Sliding;
   default:
     break;
   }
   bool isConstant = llvm::all_of(symbol.operands, [&](const IndexForm &form) {
     return ofForm(form) == Trend::Constant;
   });
-  return isConstant ? Trend::Constant : Trend::Unknown;
+  if (isConstant)
+    return Trend::Constant;
+  // Bounds that are read for each work tile tell where its own positions are
+  // among those of all.
+  return symbol.kind == Kind::Scalar ? Trend::Sliding : Trend::Unknown;
 }
 
 Trend Trends::get(Value value) {

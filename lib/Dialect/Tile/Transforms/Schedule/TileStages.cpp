@@ -109,9 +109,9 @@ findUsefulStages(KernelOp kernel, ArrayRef<ChannelOp> rings,
     });
   }
   llvm::DenseMap<ChannelOp, int64_t> useful;
+  int64_t least = fa4::containsOp<scf::ForOp>(kernel) ? 1 : 2;
   for (ChannelOp ring : rings) {
-    int64_t &stages = useful[ring] =
-        fa4::containsOp<scf::ForOp>(kernel) ? 1 : 2;
+    int64_t &stages = useful[ring] = least;
     forLoads(ring, [&](scf::ForOp loop) {
       uint64_t cycles = pace.lookup(loop);
       stages = std::max<int64_t>(
