@@ -44,7 +44,10 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
     With a `score_mod` (or a scale that is not positive) `s` is
     `score_mod(scale * q.k)` and `c = log2(e)`. The regions are inlined on
     vectors: what depends on the query only is a vector of rows, what depends on the
-    key only one of columns.
+    key only one of columns. If the `score_mod` is linear in the score, its factor is
+    part of `c`, and terms are added to `q.k`, divided by the scale; a term like
+    `slope * (j - i)` is a number of the key, and one of the query that is added to
+    the LSE ([ScoreTerms.h](../../lib/Conversion/AttnToTile/ScoreTerms.h)).
 
     A band mask bounds the loop over blocks. Only blocks that some row sees in part are
     compared with the mask, and the last block where it goes beyond the keys.

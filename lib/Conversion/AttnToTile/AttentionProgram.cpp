@@ -9,10 +9,13 @@
 #include "AttentionProgram.h"
 #include "CaptureReads.h"
 #include "ModVectorizer.h"
+#include "QueryTerms.h"
 #include "TileBuilders.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 
 #include <cmath>
 #include <limits>
@@ -28,12 +31,22 @@ double fa4::getScale(AttentionOpInterface op) {
   return 1.0 / std::sqrt(double(q.getShape().back()));
 }
 
-ScoreScale fa4::chooseScoreScale(AttentionOpInterface op) {
-  double scale = getScale(op);
+double fa4::getGradientScale(AttentionOpInterface op) {
+  std::optional<LinearScore> linear = findLinearScore(op.getScoreMod());
+  return getScale(op) * (linear ? linear->factor : 1);
+}
+
+ScoreScale fa4::chooseScoreScale(AttentionOpInterface op,
+                                 const LinearScore *linear) {
+  double scale = getScale(op) * (linear ? linear->factor : 1);
   bool isNormal = scale * kLog2E >= std::numeric_limits<float>::min() &&
                   scale * kLog2E <= std::numeric_limits<float>::max();
-  if (isNormal && op.getScoreMod().empty())
-    return {std::nullopt, scale * kLog2E};
+  bool isLinear = op.getScoreMod().empty() || linear;
+  // Terms are divided by the scale.
+  bool mayAdd = !linear || linear->terms.empty() ||
+                (scale >= kLeastTermScale && scale <= 1 / kLeastTermScale);
+  if (isNormal && isLinear && mayAdd)
+    return {std::nullopt, scale * kLog2E, 1 / scale};
   return {scale, kLog2E};
 }
 
@@ -190,6 +203,78 @@ AttentionProgram::inlineScoreMod(Region &region, Value scores,
   return llvm::map_to_vector(inlined, [&](const TileValue &value) {
     return broadcastTo(b, value, true, true, shape[0], shape[1]);
   });
+}
+
+SmallVector<AttentionProgram::TileTerm>
+AttentionProgram::buildTerms(const ScoreTerms &terms, TermKind kind,
+                             double unit, ArrayRef<TileValue> arguments,
+                             int64_t rows, int64_t columns) {
+  auto chosen = llvm::make_filter_range(terms.score.terms, kind);
+  SmallVector<Value> values;
+  for (const ScoreTerm &term : chosen) {
+    values.push_back(term.number);
+    llvm::append_range(values, term.weights);
+  }
+  SmallVector<TileValue> all = {TileValue() /*the score*/};
+  llvm::append_range(all, arguments);
+  SmallVector<TileValue> inlined =
+      inlineMod(b, *terms.region, all, values, rows, columns);
+  ArrayRef<TileValue> rest = inlined;
+  SmallVector<TileTerm> built;
+  for (const ScoreTerm &term : chosen) {
+    size_t numWeights = term.weights.size();
+    TileValue weight = multiplyWeights(rest.slice(1, numWeights),
+                                       term.coefficient * unit, rows);
+    built.push_back({rest.front(), weight});
+    rest = rest.drop_front(1 + numWeights);
+  }
+  return built;
+}
+
+Value AttentionProgram::addTerms(ArrayRef<TileTerm> terms, TileValue sum,
+                                 int64_t rows, int64_t columns) {
+  auto spread = [&](const TileValue &value) {
+    return broadcastTo(b, value, sum.overRows, sum.overColumns, rows, columns);
+  };
+  for (const TileTerm &term : terms) {
+    Value number = spread(term.number);
+    sum.value =
+        matchPattern(term.weight.value, m_OneFloat())
+            ? arith::AddFOp::create(b, sum.value, number).getResult()
+            : math::FmaOp::create(b, number, spread(term.weight), sum.value);
+  }
+  return sum.value;
+}
+
+TileValue AttentionProgram::multiplyWeights(ArrayRef<TileValue> weights,
+                                            double factor, int64_t rows) {
+  TileValue product = {
+      arith::ConstantOp::create(b, b.getF32FloatAttr(float(factor)))};
+  for (const TileValue &weight : weights) {
+    // Weights are the same for all columns.
+    bool overRows = product.overRows || weight.overRows;
+    auto spread = [&](const TileValue &value) {
+      return broadcastTo(b, value, overRows, /*overColumns=*/false, rows, 0);
+    };
+    product = {b.createOrFold<arith::MulFOp>(spread(weight), spread(product)),
+               overRows};
+  }
+  return product;
+}
+
+Value AttentionProgram::sumOwnTerms(const ScoreTerms &terms, Value firstQuery,
+                                    Value reference, int64_t rows) {
+  TileValue common = {reference};
+  auto add = [&](Value sum, double unit, TileValue queries) {
+    SmallVector<TileValue> arguments =
+        getModArguments(batch, head, queries, /*keys=*/common, rows);
+    return addTerms(
+        buildTerms(terms, movesRows, unit, arguments, rows, /*columns=*/0),
+        {sum, /*overRows=*/true}, rows, /*columns=*/0);
+  };
+  Value own = add(splat(f32Type({rows}), 0.0), 1,
+                  {positions(rows, firstQuery), /*overRows=*/true});
+  return add(own, -1, common);
 }
 
 AttentionProgram::ModifiedScores

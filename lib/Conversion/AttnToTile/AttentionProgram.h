@@ -11,6 +11,7 @@
 
 #include "ModVectorizer.h"
 #include "ScoreDerivative.h"
+#include "ScoreTerms.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -30,6 +31,10 @@ inline std::string getCaptureName(unsigned number) {
 /// The factor of q.k in the scores of `op`.
 double getScale(attn::AttentionOpInterface op);
 
+/// The factor of q.k in the scores of `op` behind score_mod, if this is linear,
+/// otherwise in front of it: that of the gradients of q and k.
+double getGradientScale(attn::AttentionOpInterface op);
+
 /// The way in which the factor of q.k reaches the exponent of 2.
 struct ScoreScale {
   /// The factor by which q.k is multiplied in front of score_mod, if any.
@@ -38,8 +43,14 @@ struct ScoreScale {
   /// exponent of 2. It is positive, so that the row max of q.k is that of the
   /// scores, and a score of -inf has the exponential 0.
   double exponent;
+  /// What a score_mod adds is multiplied by this: the sums are scores in front
+  /// of the product with `exponent`.
+  double unit = 1;
 };
-ScoreScale chooseScoreScale(attn::AttentionOpInterface op);
+/// `terms` is the form of score_mod, if it has one and the program uses it: the
+/// factor of the score is part of the scale then.
+ScoreScale chooseScoreScale(attn::AttentionOpInterface op,
+                            const LinearScore *terms = nullptr);
 
 /// Builds the program of one kernel of an attention op: index arithmetic, which
 /// is folded as it is built, and tiles.
@@ -126,6 +137,24 @@ protected:
   llvm::SmallVector<mlir::Value>
   inlineScoreMod(mlir::Region &region, mlir::Value scores,
                  llvm::ArrayRef<TileValue> arguments, mlir::ValueRange results);
+  /// A term on a tile: the number, and all that it is multiplied by.
+  struct TileTerm {
+    TileValue number, weight;
+  };
+  /// Computes the terms of a kind, `unit` times. For separable ones, all
+  /// queries of the tile have the same query in `arguments` (ScoreTerms.h).
+  llvm::SmallVector<TileTerm> buildTerms(const ScoreTerms &terms, TermKind kind,
+                                         double unit,
+                                         llvm::ArrayRef<TileValue> arguments,
+                                         int64_t rows, int64_t columns);
+  /// Adds terms to `sum`, which has one or both of the dimensions of a tile of
+  /// rows x columns.
+  mlir::Value addTerms(llvm::ArrayRef<TileTerm> terms, TileValue sum,
+                       int64_t rows, int64_t columns);
+  /// Returns the numbers of `rows` queries from `firstQuery` on: what their
+  /// separable terms are more than those of the query `reference`.
+  mlir::Value sumOwnTerms(const ScoreTerms &terms, mlir::Value firstQuery,
+                          mlir::Value reference, int64_t rows);
   /// The result of score_mod on a tile of scores: the new scores and their
   /// derivative. Without a score_mod, the scores stay as they are and the
   /// derivative is null.
@@ -173,6 +202,9 @@ protected:
   llvm::SmallVector<mlir::Value> rowIndices(mlir::Value position,
                                             mlir::Value head);
   mlir::DenseI64ArrayAttr tileDims();
+
+  TileValue multiplyWeights(llvm::ArrayRef<TileValue> weights, double factor,
+                            int64_t rows);
 
   attn::AttentionOpInterface attention;
   tile::KernelOp kernel;

@@ -75,6 +75,11 @@ static bool readsTables(Region &region, unsigned numArguments) {
   });
 }
 
+bool fa4::readsTablesInMask(AttentionOpInterface op) {
+  return !op.getMaskMod().empty() &&
+         ::readsTables(op.getMaskMod(), kNumMaskModArgs);
+}
+
 bool fa4::readsTables(AttentionOpInterface op) {
   return llvm::any_of(op.getMods(), [](auto mod) {
     return !mod.first->empty() && ::readsTables(*mod.first, mod.second);

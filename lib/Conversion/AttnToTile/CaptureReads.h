@@ -41,6 +41,7 @@ findDependents(mlir::Region &region, llvm::ArrayRef<mlir::Value> roots);
 /// Returns true if a table is read at an index that depends on the query or the
 /// key.
 bool readsTables(attn::AttentionOpInterface op);
+bool readsTablesInMask(attn::AttentionOpInterface op);
 
 /// A size of q or of k, and the name that it has where it is dynamic.
 struct SizeOfOperand {

@@ -34,7 +34,8 @@ public:
         b(conversion.builder),
         tiles(chooseBackwardTiles(target, getHeadDims(op),
                                   getBackwardRequest(op))),
-        alignedQueries(tile::alignSize("Sq", tiles.rows)) {}
+        alignedQueries(tile::alignSize("Sq", tiles.rows)),
+        movesRows(fa4::movesRows(op.getScoreMod())) {}
 
   void run();
 
@@ -51,8 +52,15 @@ private:
   void preprocess();
   void findVisibleBlocks();
   /// Adds the inputs from which each block computes scores and their gradient
-  /// again, with the numbers of queries for MMAs (`asTerms`) or for lanes.
-  void addRecomputed(KernelLaunch &launch, bool asTerms = false);
+  /// again. The numbers of queries are for lanes, which add `rowShift` to
+  /// scores, or for MMAs if that is null.
+  void addRecomputed(KernelLaunch &launch, Value rowShift);
+  /// Returns the shift for the main kernel and that of dq; null if MMAs add it.
+  Value getScoreShift() {
+    if (tiles.addsTerms)
+      return Value();
+    return movesRows ? movedShift : shift;
+  }
   void main();
   void postprocess();
   void queryGradient();
@@ -67,12 +75,17 @@ private:
   const BackwardTiles tiles;
   const std::string alignedQueries,
       termColumns = std::to_string(kAllTermColumns);
+  /// True if a linear score_mod gives queries numbers of their own.
+  const bool movesRows;
   SmallVector<Value> destinations; ///< dq, dk, dv, dsinks, dcaptures.
   Value parts;                     ///< Null without dcaptures.
-  Value shift, delta; ///< Null if only MMAs of the main kernel add them.
-  Value terms;        ///< Null if none do.
-  Value sums;         ///< Of dq; null if it has a kernel of its own.
-  Value turns;        ///< Null unless the op is deterministic and has `sums`.
+  /// Numbers of queries, null if no kernel reads them. `movedShift` is for
+  /// kernels whose scores are without the numbers that a linear score_mod gives
+  /// to queries; null if there are none.
+  Value shift, movedShift, delta;
+  Value terms; ///< Null if none do.
+  Value sums;  ///< Of dq; null if it has a kernel of its own.
+  Value turns; ///< Null unless the op is deterministic and has `sums`.
   /// What the main kernel and that of dq visit, where this has been computed.
   std::optional<VisibleBlocks> visibleQueries, visibleKeys;
 };
@@ -105,16 +118,22 @@ void GradientConversion::preprocess() {
   launch.addInput("lse", op.getFwdLse(), names.rows());
   if (op.getDlse())
     launch.addInput("dlse", op.getDlse(), names.rows());
-  if (shift) {
+  if (movesRows)
+    launch.addCapturedVectors();
+  if (shift)
     launch.addOutput("shift", shift, alignedRows(), kOnce, 0.0f);
+  if (movedShift)
+    launch.addOutput("moved_shift", movedShift, alignedRows(), kOnce, 0.0f);
+  if (delta)
     launch.addOutput("delta", delta, alignedRows(), kOnce, 0.0f);
-  }
   if (terms)
     launch.addOutput("terms", terms, termRows(), kOnce, 0.0f);
   if (sums)
     launch.addOutput("sums", sums, names.queries(), kOnce, 0.0f);
   if (turns)
     launch.addOutput("turns", turns, alignedRows(), kOnce);
+  if (movesRows)
+    launch.addCapturedScalars();
   launch.emit("_preprocess_kernel", launch.countRows(0, tiles.rows),
               [&](tile::KernelOp kernel) {
                 buildPreprocessProgram(op, kernel, tiles);
@@ -131,13 +150,13 @@ void GradientConversion::findVisibleBlocks() {
         launchVisibleBlocks(conversion, {MaskSide::Queries, tiles.queryRows});
 }
 
-void GradientConversion::addRecomputed(KernelLaunch &launch, bool asTerms) {
+void GradientConversion::addRecomputed(KernelLaunch &launch, Value rowShift) {
   launch.addMatrices();
   launch.addInput("dout", op.getDout(), names.queries());
-  if (asTerms) {
+  if (!rowShift) {
     launch.addInput("terms", terms, termRows());
   } else {
-    launch.addInput("shift", shift, alignedRows());
+    launch.addInput("shift", rowShift, alignedRows());
     launch.addInput("delta", delta, alignedRows());
   }
   launch.addCapturedVectors();
@@ -145,7 +164,7 @@ void GradientConversion::addRecomputed(KernelLaunch &launch, bool asTerms) {
 
 void GradientConversion::main() {
   KernelLaunch launch(conversion);
-  addRecomputed(launch, tiles.addsTerms);
+  addRecomputed(launch, getScoreShift());
   if (visibleQueries)
     addVisibleBlocks(launch, *visibleQueries);
   // Blocks of keys add to the rows that see one of them, and the heads of a
@@ -177,7 +196,7 @@ void GradientConversion::postprocess() {
 
 void GradientConversion::queryGradient() {
   KernelLaunch launch(conversion);
-  addRecomputed(launch);
+  addRecomputed(launch, getScoreShift());
   if (visibleKeys)
     addVisibleBlocks(launch, *visibleKeys);
   launch.addOutput("dq", destinations[0], names.queries(), kOnce, 0.0f);
@@ -202,7 +221,7 @@ void GradientConversion::sinks() {
 void GradientConversion::capture(unsigned number, Value &output) {
   std::string name = "capture" + std::to_string(number);
   KernelLaunch launch(conversion);
-  addRecomputed(launch);
+  addRecomputed(launch, shift);
   launch.addOutput("parts", parts, alignedRows(), kOnce, 0.0f);
   launch.addCapturedScalars();
   launch.emit("_" + name + "_kernel", launch.countRows(0, tiles.captureRows),
@@ -222,10 +241,16 @@ void GradientConversion::capture(unsigned number, Value &output) {
 void GradientConversion::run() {
   destinations = getDestinations(conversion);
   SmallVector<OpFoldResult> rows = getAlignedRows();
-  if (!tiles.addsTerms || op.hasDsinks() || !op.getWrt().empty()) {
-    shift = conversion.createWorkspace(rows, b.getF32Type());
-    delta = conversion.createWorkspace(rows, b.getF32Type());
-  }
+  bool readsRows = op.hasDsinks() || !op.getWrt().empty();
+  auto createRows = [&] {
+    return conversion.createWorkspace(rows, b.getF32Type());
+  };
+  if (readsRows || (!tiles.addsTerms && !movesRows))
+    shift = createRows();
+  if (!tiles.addsTerms && movesRows)
+    movedShift = createRows();
+  if (shift || movedShift)
+    delta = createRows();
   if (tiles.addsTerms) {
     SmallVector<OpFoldResult> sizes = rows;
     sizes.push_back(b.getIndexAttr(kAllTermColumns));

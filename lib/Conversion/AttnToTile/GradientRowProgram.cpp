@@ -27,7 +27,7 @@ public:
   RowProgram(SdpaBackwardOp op, tile::KernelOp kernel,
              const BackwardTiles &tiles)
       : AttentionProgram(op, kernel), op(op), rows(tiles.rows),
-        firstRow(takeWorkTile(rows)) {}
+        firstRow(takeWorkTile(rows)), terms(findScoreTerms(op.getScoreMod())) {}
 
   void preprocess();
   void postprocess();
@@ -39,6 +39,7 @@ private:
   SdpaBackwardOp op;
   int64_t rows;
   Value firstRow;
+  std::unique_ptr<ScoreTerms> terms;
 };
 } // namespace
 
@@ -83,6 +84,14 @@ void RowProgram::preprocess() {
   shift = arith::SelectOp::create(b, empty, none, shift);
   if (Value result = getArgument("shift"))
     storeRows(shift, result, firstRow, head);
+  // Other kernels compute scores without the numbers that queries have of their
+  // own. The tile's first query is the reference there (SdpaBackwardProgram).
+  if (terms && terms->score.hasTerm(movesRows))
+    shift =
+        math::FmaOp::create(b, sumOwnTerms(*terms, firstRow, firstRow, rows),
+                            splat(rowType, kLog2E), shift);
+  if (Value result = getArgument("moved_shift"))
+    storeRows(shift, result, firstRow, head);
 
   Value product =
       arith::MulFOp::create(b, widen(loadTile(dout, rows, firstRow, head)),
@@ -95,7 +104,8 @@ void RowProgram::preprocess() {
     storeRows(delta, result, firstRow, head);
   if (Value result = getArgument("terms")) {
     // What MMAs add is multiplied by the factor of q.k in exponents.
-    Value factor = splat(rowType, 1 / chooseScoreScale(op).exponent);
+    ScoreScale scale = chooseScoreScale(op, terms ? &terms->score : nullptr);
+    Value factor = splat(rowType, 1 / scale.exponent);
     Value ofScores = arith::MulFOp::create(b, shift, factor);
     Value ofGradient = arith::SubFOp::create(b, splat(rowType, 0.0), delta);
     storeTerms(b, packTerms(b, ofScores, ofGradient), result,
@@ -116,7 +126,7 @@ void RowProgram::preprocess() {
 void RowProgram::postprocess() {
   Value sums = kernel.getArgument(0), dq = kernel.getArgument(1);
   Value tile = loadTile(sums, rows, firstRow, head);
-  Value factor = splat(cast<VectorType>(tile.getType()), getScale(op));
+  Value factor = splat(cast<VectorType>(tile.getType()), getGradientScale(op));
   Value scaled = arith::MulFOp::create(b, tile, factor);
   storeTile(round(scaled, dq), dq, firstRow, head);
 }

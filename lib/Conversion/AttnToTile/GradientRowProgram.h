@@ -21,11 +21,14 @@ namespace fa4 {
 
 /// The arguments of the preprocess kernel:
 ///
-///   out, dout, lse  always
-///   dlse            if `op` has it
-///   shift, delta    where a kernel reads them
-///   terms           see SdpaBackwardProgram.h
-///   sums, turns     see there
+///   out, dout, lse    always
+///   dlse              if `op` has it
+///   captured vectors  where a linear score_mod gives queries numbers
+///   shift, delta      where a kernel reads them
+///   moved_shift       likewise: shift without the numbers of score_mod
+///   terms             see SdpaBackwardProgram.h
+///   sums, turns       see there
+///   captured scalars  as the vectors
 void buildPreprocessProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
                             const BackwardTiles &tiles);
 /// The arguments are sums and dq, always.

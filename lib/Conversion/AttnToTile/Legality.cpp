@@ -133,12 +133,17 @@ static bool hasArithmetic(Region &region) {
 BackwardRequest fa4::getBackwardRequest(SdpaBackwardOp op) {
   BackwardRequest request;
   request.deterministic = op.getDeterministic();
-  request.hasDerivative = !op.getScoreMod().empty();
-  double scale = getScale(op);
-  request.isLinear = op.getScoreMod().empty() && scale >= kLeastTermScale &&
+  Region &scoreMod = op.getScoreMod();
+  std::optional<LinearScore> linear = findLinearScore(scoreMod);
+  request.hasDerivative = !scoreMod.empty() && !linear;
+  double scale = getGradientScale(op);
+  request.isLinear = !request.hasDerivative && scale >= kLeastTermScale &&
                      scale <= 1 / kLeastTermScale;
   request.hasMaskArithmetic = hasArithmetic(op.getMaskMod());
-  request.readsTables = fa4::readsTables(op);
+  // Without a term of both positions, score_mod reads numbers of keys alone.
+  request.readsTables =
+      fa4::readsTables(op) &&
+      (!linear || linear->hasTerm(isMixed) || readsTablesInMask(op));
   return request;
 }
 

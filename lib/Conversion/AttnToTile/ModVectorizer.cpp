@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace fa4;
@@ -65,6 +66,17 @@ Value fa4::broadcastTo(ImplicitLocOpBuilder &b, TileValue value, bool overRows,
                                      source);
 }
 
+/// Returns the operations of the region from which `results` are computed.
+static llvm::DenseSet<Operation *> findSources(ValueRange results) {
+  llvm::DenseSet<Operation *> found;
+  SmallVector<Value> waiting(results);
+  while (!waiting.empty())
+    if (Operation *op = waiting.pop_back_val().getDefiningOp();
+        op && found.insert(op).second)
+      llvm::append_range(waiting, op->getOperands());
+  return found;
+}
+
 SmallVector<TileValue> fa4::inlineMod(ImplicitLocOpBuilder &b, Region &region,
                                       ArrayRef<TileValue> arguments,
                                       ValueRange results, int64_t rows,
@@ -73,9 +85,10 @@ SmallVector<TileValue> fa4::inlineMod(ImplicitLocOpBuilder &b, Region &region,
   for (auto [argument, value] : llvm::zip(region.getArguments(), arguments))
     values[argument] = value;
   PositionArithmetic positions(region);
+  const llvm::DenseSet<Operation *> needed = findSources(results);
   for (Operation &op : region.front()) {
-    if (op.hasTrait<OpTrait::IsTerminator>())
-      break;
+    if (!needed.contains(&op))
+      continue;
     Value table = getReadTensor(&op);
     // The number at the query head has been read.
     if (table && !isa<MemRefType>(values.at(table).value.getType())) {

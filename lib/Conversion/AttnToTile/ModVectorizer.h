@@ -40,9 +40,9 @@ mlir::Value broadcastTo(mlir::ImplicitLocOpBuilder &b, TileValue value,
                         int64_t columns);
 
 /// Copies the operations of a region to the builder's insertion point, each
-/// over the dimensions along which its operands vary. The region must have no
-/// operation that cannot be vectorised. Returns what becomes of `results`,
-/// values of the region.
+/// over the dimensions along which its operands vary, if `results`, values of
+/// the region, are computed from them. The region must have no operation that
+/// cannot be vectorised. Returns what becomes of `results`.
 llvm::SmallVector<TileValue> inlineMod(mlir::ImplicitLocOpBuilder &b,
                                        mlir::Region &region,
                                        llvm::ArrayRef<TileValue> arguments,

@@ -22,7 +22,7 @@ public:
                        const BackwardTiles &tiles)
       : ScoreGradientProgram(op, kernel, tiles.queryRows, tiles.queryKeys,
                              /*wrt=*/0),
-        factor(getScale(op)) {}
+        factor(getGradientScale(op)) {}
 
   void build();
 

@@ -72,11 +72,13 @@ static bool staysFinite(Operation *op) {
              math::CeilOp, math::TruncOp, math::RoundEvenOp>(op);
 }
 
+bool fa4::mayOnlyBeFinite(Value value) {
+  return holdsForSlice(value, [](Value each) {
+    Operation *def = each.getDefiningOp();
+    return !def || !isa<FloatType>(each.getType()) || staysFinite(def);
+  });
+}
+
 bool fa4::ScoreDerivative::isFinite() {
-  auto isFinite = [](Value value) {
-    Operation *def = value.getDefiningOp();
-    return !def || !isa<FloatType>(value.getType()) || staysFinite(def);
-  };
-  return holdsForSlice(results.value, isFinite) &&
-         holdsForSlice(results.derivative, isFinite);
+  return mayOnlyBeFinite(results.value) && mayOnlyBeFinite(results.derivative);
 }

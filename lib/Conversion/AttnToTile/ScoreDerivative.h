@@ -30,6 +30,11 @@ struct ScoreDerivative {
   attn::Dual results;
 };
 
+/// Returns true if a value of a score_mod region is a finite number for all
+/// finite scores and all positions, as far as the operations say from which it
+/// is computed.
+bool mayOnlyBeFinite(mlir::Value value);
+
 } // namespace fa4
 
 #endif // FA4_LIB_CONVERSION_ATTNTOTILE_SCOREDERIVATIVE_H

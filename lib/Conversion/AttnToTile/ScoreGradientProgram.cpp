@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScoreGradientProgram.h"
+#include "PositionForms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -16,8 +17,10 @@ using namespace fa4::attn;
 ScoreGradientProgram::ScoreGradientProgram(SdpaBackwardOp op,
                                            tile::KernelOp kernel, int64_t rows,
                                            int64_t keys, unsigned wrt)
-    : QueryTileProgram(op, kernel, rows, keys), scale(chooseScoreScale(op)) {
-  if (Region &region = op.getScoreMod(); !region.empty()) {
+    : QueryTileProgram(op, kernel, rows, keys),
+      linear(wrt == 0 ? findScoreTerms(op.getScoreMod()) : nullptr),
+      scale(chooseScoreScale(op, linear ? &linear->score : nullptr)) {
+  if (Region &region = op.getScoreMod(); !region.empty() && !linear) {
     derived.emplace(region, wrt);
     mayBeInfinite = !derived->isFinite();
   }
@@ -35,15 +38,33 @@ Value ScoreGradientProgram::getFirstKey(Value step) {
   return mul(sub(lastBlock, step), index(keys));
 }
 
+/// Returns the terms of a linear score_mod. rowShift has what the queries of
+/// the tile add beyond its first one.
+SmallVector<AttentionProgram::TileTerm>
+ScoreGradientProgram::buildLinear(ArrayRef<TileValue> arguments) {
+  if (!linear)
+    return {};
+  SmallVector<TileValue> ofFirst(arguments);
+  ofFirst[kQuery] = {firstRow};
+  SmallVector<TileTerm> all =
+      buildTerms(*linear, isSeparable, kLog2E, ofFirst, rows, keys);
+  llvm::append_range(
+      all, buildTerms(*linear, isMixed, kLog2E, arguments, rows, keys));
+  return all;
+}
+
 Value ScoreGradientProgram::buildWeights(Value scores, Value step,
                                          Value firstKey) {
   if (scale.before)
     scores = arith::MulFOp::create(b, scores, splat(f32Tile(), *scale.before));
   SmallVector<TileValue> arguments = getArgumentsOfBlock(firstKey);
+  SmallVector<TileTerm> all = buildLinear(arguments);
   ModifiedScores modified = applyScoreMod(derived, scores, arguments);
   Value exponents =
       math::FmaOp::create(b, modified.scores, splat(f32Tile(), scale.exponent),
                           overColumns(rowShift, keys));
+  exponents = addTerms(
+      all, {exponents, /*overRows=*/true, /*overColumns=*/true}, rows, keys);
   exponents = maskSteps(exponents, step, ofBand, ofMask, arguments,
                         [&] { return visibleKeys(firstKey); });
   return multiplyDerivative(math::Exp2Op::create(b, exponents),

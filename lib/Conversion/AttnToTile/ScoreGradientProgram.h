@@ -34,6 +34,7 @@ protected:
 
 private:
   /// Returns the block's probabilities times the derivative of its scores.
+  llvm::SmallVector<TileTerm> buildLinear(llvm::ArrayRef<TileValue> arguments);
   mlir::Value buildWeights(mlir::Value scores, mlir::Value step,
                            mlir::Value firstKey);
   mlir::Value product(mlir::Value x, mlir::Value y) {
@@ -43,9 +44,11 @@ private:
   }
   mlir::VectorType f32Tile() { return f32Type({rows, keys}); }
 
+  /// score_mod, if it is linear and the program is that of dq.
+  std::unique_ptr<ScoreTerms> linear;
   ScoreScale scale;
-  /// score_mod with its derivative, if the op has a score_mod, and whether the
-  /// two may be infinite, or no number.
+  /// Any other score_mod with its derivative, and whether the two may be
+  /// infinite, or no number.
   std::optional<ScoreDerivative> derived;
   bool mayBeInfinite = false;
   mlir::Value rowShift, rowDelta, tq, tdout;

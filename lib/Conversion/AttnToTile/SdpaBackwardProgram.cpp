@@ -8,6 +8,7 @@
 
 #include "SdpaBackwardProgram.h"
 #include "KeyTileProgram.h"
+#include "PositionForms.h"
 #include "QueryTerms.h"
 #include "ScoreDerivative.h"
 #include "TileBuilders.h"
@@ -30,7 +31,8 @@ public:
                       const BackwardTiles &tiles)
       : KeyTileProgram(op, kernel, tiles.keys, tiles.queries), op(op),
         sumQueries(tiles.sumQueries), sumColumns(tiles.sumColumns),
-        scale(chooseScoreScale(op)) {
+        reference(tiles.rows), linear(findScoreTerms(op.getScoreMod())),
+        scale(chooseScoreScale(op, linear ? &linear->score : nullptr)) {
     v = getArgument("v");
     dout = getArgument("dout");
     shift = getArgument("shift");
@@ -42,7 +44,9 @@ public:
     dv = getArgument("dv");
     if (sums && op.getDeterministic())
       turns = getArgument("turns");
-    if (Region &region = op.getScoreMod(); !region.empty()) {
+    if (linear) {
+      mayBeInfinite = !linear->isFinite();
+    } else if (Region &region = op.getScoreMod(); !region.empty()) {
       derived.emplace(region);
       mayBeInfinite = !derived->isFinite();
     }
@@ -72,10 +76,13 @@ private:
   Exponents buildExponents(Value tk, Value tq, Value tterms, Value step,
                            Value firstQuery, Value queryHead);
   Value addShift(Value scores, Value firstQuery, Value queryHead);
+  Value sumKeyTerms(Value firstQuery, ArrayRef<TileValue> arguments);
+  Value addLinear(Value scores, Value firstQuery, Value queryHead,
+                  ArrayRef<TileValue> arguments);
   Value buildProbabilityGradient(Value tv, Value tdo, Value tterms,
                                  Value firstQuery, Value queryHead);
   Value productWithTerm(Value x, Value y, Value tterms, QueryTerm term);
-  /// score_mod with its derivative, if the op has a score_mod.
+  /// score_mod with its derivative, if the op has one that is not linear.
   std::optional<ScoreDerivative> derived;
   void store(const KeyGradients &state);
 
@@ -88,6 +95,10 @@ private:
 
   SdpaBackwardOp op;
   int64_t sumQueries, sumColumns;
+  /// Of so many queries in a row, the first one is that of separable terms.
+  int64_t reference;
+  /// score_mod, if it is linear.
+  std::unique_ptr<ScoreTerms> linear;
   ScoreScale scale;
   /// MMAs add `terms`, or lanes `shift` and `delta`; the others are null.
   /// `sums` is null, too, if dq has a kernel of its own.
@@ -116,6 +127,43 @@ Value SdpaBackwardProgram::addShift(Value scores, Value firstQuery,
       overRows(loadRows(shift, queries, firstQuery, queryHead), keys));
 }
 
+/// Returns what a linear score_mod adds to the exponents of a key, a row here:
+/// one number for all queries of the tile. Null if there are no such terms.
+Value SdpaBackwardProgram::sumKeyTerms(Value firstQuery,
+                                       ArrayRef<TileValue> arguments) {
+  if (!linear->score.hasTerm(isSeparable))
+    return Value();
+  SmallVector<TileValue> ofReference(arguments);
+  Value first = firstQuery;
+  if (queries != reference)
+    first = mul(floorDiv(firstQuery, reference), index(reference));
+  ofReference[kQuery] = {first};
+  TileValue none = {splat(f32Type({keys}), 0.0), /*overRows=*/true};
+  return addTerms(
+      buildTerms(*linear, isSeparable, kLog2E, ofReference, keys, queries),
+      none, keys, queries);
+}
+
+/// Adds the shift and the terms of a linear score_mod. Terms are computed
+/// first: they may be read from memory.
+Value SdpaBackwardProgram::addLinear(Value scores, Value firstQuery,
+                                     Value queryHead,
+                                     ArrayRef<TileValue> arguments) {
+  SmallVector<TileTerm> mixed =
+      buildTerms(*linear, isMixed, kLog2E, arguments, keys, queries);
+  Value ofKeys = sumKeyTerms(firstQuery, arguments), sum;
+  if (ofKeys && terms) {
+    sum = math::FmaOp::create(b, scores, splat(f32Tile(), scale.exponent),
+                              overColumns(ofKeys, queries));
+  } else {
+    sum = addShift(scores, firstQuery, queryHead);
+    if (ofKeys)
+      sum = arith::AddFOp::create(b, sum, overColumns(ofKeys, queries));
+  }
+  return addTerms(mixed, {sum, /*overRows=*/true, /*overColumns=*/true}, keys,
+                  queries);
+}
+
 /// V dO^T - delta
 Value SdpaBackwardProgram::buildProbabilityGradient(Value tv, Value tdo,
                                                     Value tterms,
@@ -141,10 +189,15 @@ SdpaBackwardProgram::buildExponents(Value tk, Value tq, Value tterms,
       batch, queryHead,
       {positions(queries, firstQuery), false, /*overColumns=*/true},
       {positions(keys, firstKey), /*overRows=*/true}, keys);
-  ModifiedScores modified = applyScoreMod(derived, scores, arguments);
   Exponents result;
-  result.derivative = modified.derivative;
-  Value exponents = addShift(modified.scores, firstQuery, queryHead);
+  Value exponents;
+  if (linear) {
+    exponents = addLinear(scores, firstQuery, queryHead, arguments);
+  } else {
+    ModifiedScores modified = applyScoreMod(derived, scores, arguments);
+    result.derivative = modified.derivative;
+    exponents = addShift(modified.scores, firstQuery, queryHead);
+  }
   result.exponents = maskSteps(exponents, step, ofBand, ofMask, arguments,
                                [&] { return visibleQueries(firstQuery); });
   return result;
@@ -263,7 +316,8 @@ SdpaBackwardProgram::KeyGradients SdpaBackwardProgram::buildLoop(Value tk,
 
 void SdpaBackwardProgram::store(const KeyGradients &state) {
   storeTile(round(state.dv, dv), dv, firstKey, kvHead);
-  Value factor = splat(cast<VectorType>(state.dk.getType()), getScale(op));
+  Value factor =
+      splat(cast<VectorType>(state.dk.getType()), getGradientScale(op));
   Value scaled = arith::MulFOp::create(b, state.dk, factor);
   storeTile(round(scaled, dk), dk, firstKey, kvHead);
 }

@@ -9,7 +9,10 @@
 // The gradient of attention is three kernels, or four, of which each needs what
 // the one before has written (notation: attn.sdpa_backward).
 //
-//   preprocess   shift[i] = -log2(e) lse[i], -inf in rows that see no key
+//   preprocess   shift[i] = -log2(e) lse[i], -inf in rows that see no key;
+//                main and dq, whose scores are without the numbers that a
+//                linear score_mod gives to queries (ScoreTerms.h), get it with
+//                these added
 //                delta[i] = rowsum(dout[i] * out[i]) - dlse[i]
 //                sums[i]  = 0; terms[i]: see below
 //   main         for each block of keys, over all blocks of queries that see

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SdpaProgram.h"
+#include "PositionForms.h"
 #include "QueryTileProgram.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -66,7 +67,9 @@ class SdpaProgram : QueryTileProgram {
 public:
   SdpaProgram(SdpaOp op, tile::KernelOp kernel, const AttentionTiles &tiles)
       : QueryTileProgram(op, kernel, tiles.rows, tiles.keys), op(op),
-        scale(chooseScoreScale(op)), hasFullRange(mayExceedLimit(op)) {
+        terms(findScoreTerms(op.getScoreMod())),
+        scale(chooseScoreScale(op, terms ? &terms->score : nullptr)),
+        hasFullRange(mayExceedLimit(op)) {
     q = kernel.getArgument(0);
     k = kernel.getArgument(1);
     v = kernel.getArgument(2);
@@ -84,6 +87,7 @@ private:
   SoftmaxState buildStep(Value queries, Value j,
                          std::optional<SoftmaxState> state);
   Value applyScoreMod(Value scores, ArrayRef<TileValue> arguments);
+  Value addScoreTerms(Value scores, ArrayRef<TileValue> arguments);
   Value rejectLargeScores(SoftmaxState state);
   void store(SoftmaxState state);
 
@@ -92,6 +96,8 @@ private:
 
   SdpaOp op;
   int64_t headDim; ///< Of v and out.
+  /// score_mod, if it is linear; null if there is none.
+  std::unique_ptr<ScoreTerms> terms;
   ScoreScale scale;
   Value q, k, v, out, lse;
 
@@ -159,10 +165,25 @@ SdpaProgram::Exponent SdpaProgram::buildExponent(Value reference) {
 // Scores
 //===----------------------------------------------------------------------===//
 
+/// Separable terms are those of the tile's first query, so that queries have
+/// the same ones; what they have beyond that is added to the LSE.
+Value SdpaProgram::addScoreTerms(Value scores, ArrayRef<TileValue> arguments) {
+  SmallVector<TileValue> ofFirst(arguments);
+  ofFirst[kQuery] = {firstRow};
+  SmallVector<TileTerm> all =
+      buildTerms(*terms, isSeparable, scale.unit, ofFirst, rows, keys);
+  llvm::append_range(
+      all, buildTerms(*terms, isMixed, scale.unit, arguments, rows, keys));
+  return addTerms(all, {scores, /*overRows=*/true, /*overColumns=*/true}, rows,
+                  keys);
+}
+
 Value SdpaProgram::applyScoreMod(Value scores, ArrayRef<TileValue> arguments) {
   Region &region = op.getScoreMod();
   if (region.empty())
     return scores;
+  if (terms)
+    return addScoreTerms(scores, arguments);
   return inlineScoreMod(region, scores, arguments,
                         region.front().getTerminator()->getOperands())
       .front();
@@ -282,6 +303,9 @@ void SdpaProgram::store(SoftmaxState state) {
   Value log = math::Log2Op::create(b, normalizer);
   Value base2 = arith::AddFOp::create(b, log, state.max);
   Value natural = arith::MulFOp::create(b, base2, splat(f32Rows(), kLn2));
+  if (terms && terms->score.hasTerm(movesRows))
+    natural = arith::AddFOp::create(
+        b, natural, sumOwnTerms(*terms, firstRow, firstRow, rows));
   Value result =
       arith::SelectOp::create(b, empty, splat(f32Rows(), -kInfinity), natural);
   storeRows(result, lse, firstRow, head);

@@ -39,7 +39,7 @@ func.func @f(%q: memref<?x?x?x64xbf16>, %lse: memref<?x?x?xf32>, %dq: memref<?x?
       %x0 = arith.subi %j, %i : index
       %x1 = arith.index_cast %x0 : index to i32
       %x2 = arith.sitofp %x1 : i32 to f32
-      %x3 = arith.addf %s, %x2 : f32
+      %x3 = arith.mulf %s, %x2 : f32
       attn.yield %x3 : f32
     }
   return

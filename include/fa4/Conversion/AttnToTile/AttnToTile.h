@@ -101,7 +101,8 @@ struct BackwardRequest {
   /// dq is to have the same bits in each run. A kernel of its own adds nothing
   /// to memory, and needs no turns.
   bool deterministic = false;
-  /// There is a score_mod, whose derivative lanes hold for each score.
+  /// There is a score_mod that is not linear: lanes hold its derivative for
+  /// each score.
   bool hasDerivative = false;
   /// Exponents are multiples of q.k plus a number of the query, by a scale that
   /// is neither tiny nor huge, so that MMAs can add the numbers.

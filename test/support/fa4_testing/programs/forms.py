@@ -37,6 +37,8 @@ DOCUMENT = tuple(("arith.floordivsi", x, index(48)) for x in (I, J))
 DOCUMENTS = ("cmpi", "eq", *DOCUMENT)
 NEAR = ("arith.andi", ("cmpi", "sle", ("arith.subi", I, J), index(30)), ("cmpi", "sle", ("arith.subi", J, I), index(9)))
 
+FURTHER = ("sitofp", ("to_i32", ("arith.subi", ("arith.addi", I, index(7)), ("arith.muli", J, index(2)))))
+
 # The distance to a key, of those that are near.
 BUCKET = ("arith.minsi", ("arith.maxsi", ("arith.addi", ("arith.subi", I, J), index(20)), index(0)), index(40))
 
@@ -69,6 +71,11 @@ SCORE_MODS = {
     "table by bucket": dict(score=("arith.addf", S, element(0, "f32", H, BUCKET)), captures=(table(("Hq", 41), 2.0),)),
     "table by batch": dict(score=("arith.mulf", S, element(0, "f32", B)), captures=(table(("B",), 1.5),)),
     "table of a tensor": dict(score=("arith.addf", S, element(0, "f32", J, H)), kind="tensor", captures=(table(("Sk", "Hq"), 2.0, kind="tensor"),)),
+    # Linear in the score: a factor, and terms of which a query has a part and a key the other one, of the key, and of both.
+    "terms": dict(score=("arith.mulf", f32(1.5), ("arith.subf", ("arith.addf", S, element(1, "f32", J)), ("arith.mulf", capture_of_head(0, "f32"), FURTHER))),
+                  captures=(("memref<?xf32>", (0.03, -0.02)), table(("Sk",), 2.0))),
+    "negated": dict(score=("arith.subf", ("arith.divf", ("sitofp", ("to_i32", I)), f32(-40)), S)),
+    "absolute distance": dict(score=("math.fma", ("math.absf", distance(f32(1))), f32(-0.05), ("arith.addf", S, f32(3)))),
     "narrow": dict(score=("arith.addf", S, ("bf16", distance(f32(1 / 64))))),
 }  # fmt: skip
 MASK_MODS = {

@@ -152,6 +152,12 @@ int64_t MatrixStages::countWordsInFlight() const {
     if (wait && !isLate(mma) && stage.lookup(mma) != stage.lookup(wait))
       carried.insert(wait.getValue());
   }
+  // Numbers that lanes read for scores are under way beside these. Roles that
+  // hand nothing over have room for them: ptxas 13.0 and 13.5 spill with 216
+  // words in gradients, and not with 224 forward.
+  if (exchanges)
+    for (auto read : body->getOps<GatherOp>())
+      words += countWords(read.getResult()) + kStageWords;
   int64_t stages = carried.empty() ? 0 : carried.size() + 1;
   return words + kStageWords * stages;
 }
