@@ -114,6 +114,21 @@ def test_of_scores(part):
     check(len(functions), body, lambda head, s, x: functions[head][1](s, np.tanh(s), 1 + np.abs(s)))
 
 
+@pytest.mark.parametrize("chip", ["sm_90a", "sm_100a"])
+def test_approximate_tanh(chip):
+    """`fa4.math.tanh(x, approximate=True)` must become one instruction, in the gradient, too, and scores be those of a cap."""
+    form = dict(q="B S H 64", k="B S H 64", score_mod=lambda s, b, h, i, j: 3 * fa4.math.tanh(s / 3, approximate=True))
+    rng = np.random.default_rng()
+    given = {name: rng.standard_normal((1, 150, 2, 64)).astype(BF16) for name in ("q", "k", "v")}
+    spec = fa4.sdpa(**form, lse=True)
+    kernel = fa4.compile(spec, chip=chip)
+    got, want = kernel.simulate(**given), spec.reference(**given)
+    assert "tanh.approx.f32" in kernel.ptx and "rcp.approx" in kernel.ptx
+    assert abs(got.lse - want.lse).max() < 3 * 2**-11 + 1e-4 and abs(got.out.astype(np.float64) - want.out).max() < 0.03
+    assert fa4.compile(fa4.sdpa_backward(**form), chip=chip).text.count("fastmath<afn>") == 1
+    assert fa4.math.tanh(0.5, approximate=True) == np.tanh(0.5)
+
+
 # Those of OF_SCORES that have a kink, a step or an infinite slope, where differences say nothing.
 NOT_SMOOTH = ("cbrt", "round_", "clampf", "fpowi")
 

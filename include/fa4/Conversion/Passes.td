@@ -407,6 +407,7 @@ def LaneMathToLLVM : FA4_Pass<"lane-math-to-llvm"> {
     | `math.exp` | `ex2` of `x log2(e)` | 2^-22, and that of the product's rounding |
     | `math.log2`, `math.log` | `lg2.approx.ftz.f32` (`* ln 2`) | absolute 2^-22 where x is in (0.5, 2), else 2^-22 |
     | `math.tanh` | `1 - 2 rcp(ex2(2 x log2(e)) + 1)` | absolute 2^-21 |
+    | `math.tanh` with `fastmath<afn>` | `tanh.approx.f32` | 2^-11 |
     | `math.sin`, `math.cos` | `sin`, `cos.approx.ftz.f32` of the rest after whole turns | absolute 2^-20, and 2^-24 of x |
     | `math.sqrt`, `math.rsqrt` | `sqrt`, `rsqrt.approx.ftz.f32` | 2^-22 |
     | `arith.divf` with 1 | `rcp.approx.ftz.f32` | 2^-23 |

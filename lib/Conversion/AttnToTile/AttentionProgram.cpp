@@ -31,23 +31,31 @@ double fa4::getScale(AttentionOpInterface op) {
   return 1.0 / std::sqrt(double(q.getShape().back()));
 }
 
+bool fa4::isNormalScale(double scale) {
+  return scale >= std::numeric_limits<float>::min() &&
+         scale <= std::numeric_limits<float>::max();
+}
+
+static double getLastFactor(AttentionOpInterface op) {
+  Region &region = op.getScoreMod();
+  return region.empty() ? 1 : findScoreProduct(region).factor;
+}
+
 double fa4::getGradientScale(AttentionOpInterface op) {
   std::optional<LinearScore> linear = findLinearScore(op.getScoreMod());
-  return getScale(op) * (linear ? linear->factor : 1);
+  return getScale(op) * (linear ? linear->factor : getLastFactor(op));
 }
 
 ScoreScale fa4::chooseScoreScale(AttentionOpInterface op,
                                  const LinearScore *linear) {
   double scale = getScale(op) * (linear ? linear->factor : 1);
-  bool isNormal = scale * kLog2E >= std::numeric_limits<float>::min() &&
-                  scale * kLog2E <= std::numeric_limits<float>::max();
   bool isLinear = op.getScoreMod().empty() || linear;
   // Terms are divided by the scale.
   bool mayAdd = !linear || linear->terms.empty() ||
                 (scale >= kLeastTermScale && scale <= 1 / kLeastTermScale);
-  if (isNormal && isLinear && mayAdd)
+  if (isNormalScale(scale * kLog2E) && isLinear && mayAdd)
     return {std::nullopt, scale * kLog2E, 1 / scale};
-  return {scale, kLog2E};
+  return {scale, (linear ? 1 : getLastFactor(op)) * kLog2E};
 }
 
 AttentionProgram::AttentionProgram(AttentionOpInterface op,

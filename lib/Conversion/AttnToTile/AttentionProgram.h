@@ -31,8 +31,12 @@ inline std::string getCaptureName(unsigned number) {
 /// The factor of q.k in the scores of `op`.
 double getScale(attn::AttentionOpInterface op);
 
-/// The factor of q.k in the scores of `op` behind score_mod, if this is linear,
-/// otherwise in front of it: that of the gradients of q and k.
+/// Returns true for a number of f32 that is neither subnormal nor infinite.
+bool isNormalScale(double scale);
+
+/// The factor of the gradients of q and k: that of q.k in front of score_mod,
+/// and those of which a linear score_mod, or the last product of another one,
+/// is part of the scale (ScoreTerms.h).
 double getGradientScale(attn::AttentionOpInterface op);
 
 /// The way in which the factor of q.k reaches the exponent of 2.

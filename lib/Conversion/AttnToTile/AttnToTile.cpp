@@ -13,6 +13,7 @@
 #include "KernelLaunch.h"
 #include "LimitScores.h"
 #include "PositionArithmetic.h"
+#include "ScoreTerms.h"
 #include "SdpaProgram.h"
 #include "VisibleBlocks.h"
 #include "fa4/Conversion/Passes.h"
@@ -102,6 +103,7 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
       decideComparisons(op.getMaskMod());
       simplifyMods(op);
       limitConstantScores(op.getScoreMod());
+      foldScoreFactor(op);
       expandMath(op.getMaskMod());
       // A gradient expands score_mod when it has taken the derivative.
       if (isa<SdpaOp>(op.getOperation()))

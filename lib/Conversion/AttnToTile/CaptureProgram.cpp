@@ -35,6 +35,8 @@ void CaptureProgram::build() {
         Value tk = loadTile(arguments[1], keys, getFirstKey(step), kvHead);
         return addColumns(buildGradient(tk, step), sums);
       });
+  sums =
+      b.createOrFold<arith::MulFOp>(sums, splat(f32Type({rows}), getFactor()));
   storeRows(sums, getArgument("parts"), firstRow, head);
 }
 

@@ -8,9 +8,11 @@
 
 #include "ScoreDerivative.h"
 #include "ExpandMath.h"
+#include "ScoreTerms.h"
 #include "fa4/Support/PostOrder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -22,7 +24,13 @@ fa4::ScoreDerivative::ScoreDerivative(Region &scoreMod, unsigned wrt) {
     block.addArgument(argument.getType(), argument.getLoc());
   OpBuilder builder(scoreMod.getContext());
   builder.setInsertionPointToStart(&block);
-  results = attn::inlineScoreModWithDerivative(builder, scoreMod,
+  Region product;
+  IRMapping mapping;
+  scoreMod.cloneInto(&product, mapping);
+  auto [number, last] = findScoreProduct(product);
+  factor = last;
+  product.front().getTerminator()->setOperand(0, number);
+  results = attn::inlineScoreModWithDerivative(builder, product,
                                                block.getArguments(), wrt);
   expandMath(region, {&results.value, &results.derivative});
 }

@@ -14,7 +14,8 @@
 namespace fa4 {
 
 /// A copy of a score_mod region that computes the derivative, too. It has the
-/// same arguments, and no terminator.
+/// same arguments, and no terminator. The last product with a constant is left
+/// out (findScoreProduct).
 struct ScoreDerivative {
   /// `scoreMod` must be differentiable with respect to argument `wrt`.
   /// Operations for which threads have no instructions are expanded
@@ -26,8 +27,9 @@ struct ScoreDerivative {
   bool isFinite();
 
   mlir::Region region;
-  /// The score and its derivative, values of the region.
+  /// The score and its derivative, values of the region, both without `factor`.
   attn::Dual results;
+  double factor;
 };
 
 /// Returns true if a value of a score_mod region is a finite number for all

@@ -29,8 +29,9 @@ protected:
   /// Loads what stays the same in all blocks of keys.
   void loadRowsOfTile();
   mlir::Value getFirstKey(mlir::Value step);
-  /// Returns p (dp - delta) score_mod' of a block of keys.
+  /// Returns p (dp - delta) score_mod' of a block of keys, without getFactor().
   mlir::Value buildGradient(mlir::Value tk, mlir::Value step);
+  double getFactor() const { return derived ? derived->factor : 1; }
 
 private:
   /// Returns the block's probabilities times the derivative of its scores.

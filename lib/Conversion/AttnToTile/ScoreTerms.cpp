@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScoreTerms.h"
+#include "AttentionProgram.h"
 #include "CaptureReads.h"
 #include "ExpandMath.h"
 #include "PositionForms.h"
 #include "ScoreDerivative.h"
-#include "fa4/Dialect/Attn/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
@@ -244,4 +244,50 @@ bool ScoreTerms::isFinite() const {
 std::unique_ptr<ScoreTerms> fa4::findScoreTerms(Region &scoreMod) {
   std::optional<LinearScore> linear = findLinearScore(scoreMod);
   return linear ? std::make_unique<ScoreTerms>(scoreMod, *linear) : nullptr;
+}
+
+/// Returns the constant by which `op` multiplies, and the other operand; no
+/// operand if `op` is no such product.
+static ScoreProduct matchProduct(Operation *op) {
+  if (!isa_and_nonnull<arith::MulFOp, arith::DivFOp>(op))
+    return {};
+  Value x = op->getOperand(0), y = op->getOperand(1);
+  if (isa<arith::MulFOp>(op) && getFactor(x))
+    std::swap(x, y);
+  std::optional<double> factor = getFactor(y);
+  if (!factor)
+    return {};
+  return {x, isa<arith::MulFOp>(op) ? *factor : 1 / *factor};
+}
+
+ScoreProduct fa4::findScoreProduct(Region &scoreMod) {
+  ScoreProduct result = {scoreMod.front().getTerminator()->getOperand(0)};
+  ScoreProduct last = matchProduct(result.number.getDefiningOp());
+  if (last.number && last.factor > 0 && isNormalScale(last.factor * kLog2E))
+    result = last;
+  return result;
+}
+
+void fa4::foldScoreFactor(AttentionOpInterface op) {
+  Region &region = op.getScoreMod();
+  if (region.empty() || region.getArgument(0).use_empty())
+    return;
+  Value score = region.getArgument(0);
+  std::optional<double> factor;
+  for (Operation *user : score.getUsers()) {
+    ScoreProduct product = matchProduct(user);
+    if (product.number != score ||
+        product.factor != factor.value_or(product.factor))
+      return;
+    factor = product.factor;
+  }
+  double scale = getScale(op) * *factor;
+  if (!isNormalScale(std::abs(scale)))
+    return;
+  op->setAttr("scale",
+              FloatAttr::get(Float32Type::get(op.getContext()), scale));
+  for (Operation *user : llvm::to_vector(score.getUsers())) {
+    user->getResult(0).replaceAllUsesWith(score);
+    user->erase();
+  }
 }

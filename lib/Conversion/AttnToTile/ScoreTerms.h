@@ -31,6 +31,7 @@
 #ifndef FA4_LIB_CONVERSION_ATTNTOTILE_SCORETERMS_H
 #define FA4_LIB_CONVERSION_ATTNTOTILE_SCORETERMS_H
 
+#include "fa4/Dialect/Attn/IR/Attn.h"
 #include "mlir/IR/Region.h"
 #include "llvm/ADT/STLExtras.h"
 #include <memory>
@@ -75,6 +76,19 @@ std::optional<LinearScore> findLinearScore(mlir::Region &scoreMod);
 
 /// Returns true if the region is linear with a term that moves rows.
 bool movesRows(mlir::Region &scoreMod);
+
+/// A positive factor by which a score_mod multiplies its result last, such as
+/// the cap of a softcap, and what it multiplies.
+struct ScoreProduct {
+  mlir::Value number;
+  double factor = 1;
+};
+ScoreProduct findScoreProduct(mlir::Region &scoreMod);
+
+/// If the score_mod of `op` sees the score in products with one constant only,
+/// makes the constant part of the op's scale: `tanh(score / 15)` becomes
+/// `tanh(score)`.
+void foldScoreFactor(attn::AttentionOpInterface op);
 
 /// A copy of a score_mod region that has such a form. Operations for which
 /// threads have no instructions are expanded (ExpandMath.h).

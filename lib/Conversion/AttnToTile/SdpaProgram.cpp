@@ -185,7 +185,7 @@ Value SdpaProgram::applyScoreMod(Value scores, ArrayRef<TileValue> arguments) {
   if (terms)
     return addScoreTerms(scores, arguments);
   return inlineScoreMod(region, scores, arguments,
-                        region.front().getTerminator()->getOperands())
+                        findScoreProduct(region).number)
       .front();
 }
 

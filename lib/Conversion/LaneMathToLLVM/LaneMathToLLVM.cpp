@@ -164,7 +164,7 @@ static Value writeTanh(LaneBuilder &b, Value pair) {
 
 /// Builds tanh as 1 - 2 / (e^2x + 1). tanh.approx has an error of 2^-11, which
 /// becomes an error of 1 if the result is multiplied by a large factor that
-/// caps scores.
+/// caps scores: an operation has to allow it.
 static Value buildTanh(LaneBuilder &b, Value x) {
   Type type = x.getType();
   if (auto pair = dyn_cast<VectorType>(type);
@@ -175,6 +175,12 @@ static Value buildTanh(LaneBuilder &b, Value x) {
   Value one = b.constant(type, 1.0);
   Value inverse = callEach<kReciprocal>(b, LLVM::FAddOp::create(b, exp, one));
   return LLVM::FMAOp::create(b, inverse, b.constant(type, -2.0), one);
+}
+
+static Value buildApproximateTanh(LaneBuilder &b, Value x) {
+  return mapElements(b, x, [&](ValueRange x) {
+    return writePTX(b, b.getF32Type(), x, "tanh.approx.f32 $0, $1;", "=f,f");
+  });
 }
 
 /// Builds a sine or cosine of the rest of `x` after whole turns, which are
@@ -393,7 +399,11 @@ static Value (*findFunction(Operation *op))(LaneBuilder &, Value) {
       .Case([](math::ExpOp) { return buildExp; })
       .Case([](math::Log2Op) { return callEach<kLog2>; })
       .Case([](math::LogOp) { return buildLog; })
-      .Case([](math::TanhOp) { return buildTanh; })
+      .Case([](math::TanhOp op) {
+        bool mayApproximate = arith::bitEnumContainsAll(
+            op.getFastmath(), arith::FastMathFlags::afn);
+        return mayApproximate ? buildApproximateTanh : buildTanh;
+      })
       .Case([](math::SqrtOp) { return callEach<kSqrt>; })
       .Case([](math::RsqrtOp) { return callEach<kRsqrt>; })
       .Case([](math::SinOp) { return buildSine<kSin>; })

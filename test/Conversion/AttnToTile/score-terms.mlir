@@ -92,6 +92,56 @@ func.func @absolute(%q: tensor<?x?x?x64xbf16>) -> tensor<?x?x?x64xbf16> {
 
 // -----
 
+// A cap: score_mod is not linear. The divisor is part of the scale, 1/8, in front, and the factor of that of exponents, log2(e).
+// The derivative is computed without the two, which are a factor of dk and dq: 3/4 of 1/8.
+// CHECK-LABEL: tile.kernel @cap_kernel(
+// CHECK-DAG:     %[[BEFORE:.*]] = arith.constant dense<3.125000e-02> : vector<256x128xf32>
+// CHECK-DAG:     %[[EXPONENT:.*]] = arith.constant dense<4.32808{{.*}}> : vector<256x128xf32>
+// CHECK:           %[[S:.*]] = tile.mma
+// CHECK:           %[[X:.*]] = arith.mulf %[[S]], %[[BEFORE]]
+// CHECK:           %[[T:.*]] = math.tanh %[[X]] fastmath<afn> : vector<256x128xf32>
+// CHECK:           scf.if
+// CHECK:             scf.yield %[[T]]
+// CHECK:           math.fma %{{.*}}, %[[EXPONENT]],
+// CHECK-LABEL: tile.kernel @cap_gradient_kernel(
+// CHECK-DAG:     %[[FACTOR:.*]] = arith.constant dense<9.375000e-02> : vector<128x64xf32>
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant dense<1.000000e+00> : vector<128x128xf32>
+// CHECK:         scf.for
+// CHECK:           %[[T:.*]] = math.tanh %{{.*}} : vector<128x128xf32>
+// CHECK:           %[[SQUARE:.*]] = arith.mulf %[[T]], %[[T]]
+// CHECK:           %[[DERIVATIVE:.*]] = arith.subf %[[ONE]], %[[SQUARE]]
+// CHECK:           arith.mulf %{{.*}}, %[[DERIVATIVE]]
+// CHECK:         arith.mulf %{{.*}}, %[[FACTOR]]
+func.func @cap(%q: tensor<?x?x?x64xbf16>) -> tensor<?x?x?x64xbf16> {
+  %o = attn.sdpa %q, %q, %q layout<bshd> : tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16> -> tensor<?x?x?x64xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      %cap = arith.constant 3.0 : f32
+      %divisor = arith.constant 4.0 : f32
+      %x = arith.divf %s, %divisor : f32
+      %y = math.tanh %x fastmath<afn> : f32
+      %t = arith.mulf %cap, %y : f32
+      attn.yield %t : f32
+    }
+  return %o : tensor<?x?x?x64xbf16>
+}
+
+func.func @cap_gradient(%q: tensor<?x?x?x64xbf16>, %lse: tensor<?x?x?xf32>) -> tensor<?x?x?x64xbf16> {
+  %g:3 = attn.sdpa_backward %q, %q, %q out(%q) dout(%q) lse(%lse) layout<bshd>
+    : tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?xf32>
+      -> tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>
+    score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
+      %cap = arith.constant 3.0 : f32
+      %divisor = arith.constant 4.0 : f32
+      %x = arith.divf %s, %divisor : f32
+      %y = math.tanh %x : f32
+      %t = arith.mulf %y, %cap : f32
+      attn.yield %t : f32
+    }
+  return %g#1 : tensor<?x?x?x64xbf16>
+}
+
+// -----
+
 // A product with the score, its square, and a number of the query that is read from memory (and may be infinite) are not
 // separable: score_mod sees scaled scores, or the sum is of both.
 // CHECK-LABEL: tile.kernel @square_kernel(

@@ -51,6 +51,15 @@ func.func @functions(%x: f32) -> (f32, f32, f32, f32, f32, f32) {
   return %a, %b, %c, %d, %e, %f : f32, f32, f32, f32, f32, f32
 }
 
+// The flag allows the instruction, whose error is larger.
+// CHECK-LABEL: @approximate_tanh
+func.func @approximate_tanh(%x: vector<2xf32>) -> vector<2xf32> {
+  // CHECK-NOT: exp2
+  // CHECK-COUNT-2: llvm.inline_asm "tanh.approx.f32 $0, $1;", "=f,f" %{{.*}} : (f32) -> f32
+  %y = math.tanh %x fastmath<afn> : vector<2xf32>
+  return %y : vector<2xf32>
+}
+
 // CHECK-LABEL: @divide
 func.func @divide(%x: f32, %y: f32, %h: f16) -> (f32, f32, f16) {
   // CHECK: "llvm.nvvm.rcp.approx.ftz.f"(%arg0)
