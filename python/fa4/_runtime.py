@@ -142,10 +142,18 @@ def _row_major(shape):
     return tuple(reversed(strides))
 
 
+def _current_stream(device) -> int:
+    """torch's current stream of a device. What torch's own compiler asks makes no object of a stream, which takes longer than to launch."""
+    torch = sys.modules["torch"]
+    if device.index is not None and (current := getattr(torch._C, "_cuda_getCurrentRawStream", None)):
+        return current(device.index)
+    return torch.cuda.current_stream(device).cuda_stream
+
+
 def stream_of(stream, torch_device=None) -> int:
     """The CUstream of what a caller gives for one; None: torch's current one on a device of torch, else the default stream."""
     if stream is None:
-        return 0 if torch_device is None else sys.modules["torch"].cuda.current_stream(torch_device).cuda_stream
+        return 0 if torch_device is None else _current_stream(torch_device)
     for attribute in ("cuda_stream", "ptr"):
         stream = getattr(stream, attribute, stream)
     if not isinstance(stream, int):
@@ -161,7 +169,7 @@ def device_of_torch(tensors):
 def _torch_memory(count: int, stream: int, device):
     """Memory of torch's allocator, for work on a stream: it belongs to that stream, or to the graph that is being captured."""
     cuda = sys.modules["torch"].cuda
-    if stream == cuda.current_stream(device).cuda_stream:
+    if stream == _current_stream(device):
         return sys.modules["torch"].empty(count, dtype=sys.modules["torch"].uint8, device=device)
     with cuda.stream(cuda.ExternalStream(stream, device=device) if stream else cuda.default_stream(device)):
         return sys.modules["torch"].empty(count, dtype=sys.modules["torch"].uint8, device=device)
@@ -254,7 +262,7 @@ class PreparedCall:
     def launch(self, stream=None):
         """Launches on a stream: a number, an object with `cuda_stream` or `ptr`, or None for torch's current stream where the tensors are
         torch's, else the default stream."""
-        number = stream_of(stream, self._device)
+        number = stream if type(stream) is int else stream_of(stream, self._device)
         if self._handle is None:
             return _run(self._program, self._call, number, self._device)
         message = ctypes.c_void_p()

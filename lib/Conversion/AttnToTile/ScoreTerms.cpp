@@ -191,8 +191,9 @@ bool LinearScoreFinder::add(Value value, Product product) {
   }
   bool isOfScore = ofScore.contains(value);
   Operation *op = value.getDefiningOp();
-  // A number of the key is as good as its parts.
-  if (op && (isOfScore || ofQuery.contains(value)))
+  // A sum that is a number of the key is as good as its parts.
+  bool isSum = isa_and_nonnull<arith::AddFOp, arith::SubFOp, math::FmaOp>(op);
+  if (op && (isOfScore || ofQuery.contains(value) || !isSum))
     if (std::optional<bool> added = addOperation(op, product))
       return *added;
   if (isOfScore)

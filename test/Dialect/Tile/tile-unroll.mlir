@@ -579,3 +579,28 @@ tile.kernel @hand_back() attributes {chip = "sm_100a", grid = [#tile.extent<"1">
     tile.commit %p : <vector<128x64xbf16>>
   }
 }
+
+// -----
+
+// Numbers of columns that are counted on in f32: a pair is the pair in front plus the same two numbers, where there are
+// instructions on pairs, which take no constants. After 16 pairs the sum begins anew.
+// CHECK-LABEL: tile.kernel @positions
+// CHECK:     %[[FIRST:.*]] = arith.constant dense<[0.000000e+00, 1.000000e+00]> : vector<2xf32>
+// CHECK:     %[[P0:.*]] = arith.addf %{{.*}}, %[[FIRST]]
+// CHECK:     %[[STEP:.*]] = arith.constant dense<2.000000e+00> : vector<2xf32>
+// CHECK:     %[[P1:.*]] = arith.addf %[[P0]], %[[STEP]]
+// CHECK:     tile.write
+// CHECK:     arith.addf %[[P1]], %{{.*}} : vector<2xf32>
+// CHECK:     arith.constant dense<[3.200000e+01, 3.300000e+01]> : vector<2xf32>
+tile.kernel @positions() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+  %p = tile.channel "p" tmem stages(1) : <vector<128x64xf32>>
+  tile.role @compute kind(vector) {
+    %zero = arith.constant 0.0 : f32
+    %row = vector.broadcast %zero : f32 to vector<64xf32>
+    %columns = arith.constant dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0, 17.0, 18.0, 19.0, 20.0, 21.0, 22.0, 23.0, 24.0, 25.0, 26.0, 27.0, 28.0, 29.0, 30.0, 31.0, 32.0, 33.0, 34.0, 35.0, 36.0, 37.0, 38.0, 39.0, 40.0, 41.0, 42.0, 43.0, 44.0, 45.0, 46.0, 47.0, 48.0, 49.0, 50.0, 51.0, 52.0, 53.0, 54.0, 55.0, 56.0, 57.0, 58.0, 59.0, 60.0, 61.0, 62.0, 63.0]> : vector<64xf32>
+    %x = arith.addf %row, %columns : vector<64xf32>
+    %y = arith.mulf %x, %x : vector<64xf32>
+    tile.write %y, %p : vector<64xf32>, <vector<128x64xf32>>
+    tile.commit %p : <vector<128x64xf32>>
+  }
+}

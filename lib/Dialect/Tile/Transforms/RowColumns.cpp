@@ -129,8 +129,42 @@ Value RowColumns::buildElement(Operation *op, int64_t column, OpBuilder &b) {
       ->getResult(0);
 }
 
+/// Every so many pairs a sum begins anew, so that rounding errors of numbers
+/// beyond 2^24 do not add up.
+static constexpr int64_t kSumsInARow = 16;
+
+/// Builds a pair of `x + [c, c + d, c + 2 d, ...]`, where x is the same in all
+/// columns, as the sum of the pair in front and `[2 d, 2 d]`, which is in a
+/// register already. An instruction on pairs takes no constants: two further
+/// instructions would make those of each pair. Returns null for other
+/// operations.
+Value RowColumns::buildNextSum(Operation *op, int64_t pair, OpBuilder &b) {
+  auto sum = dyn_cast<arith::AddFOp>(op);
+  if (!sum || pair % kSumsInARow == 0 ||
+      !sum->getParentOfType<KernelOp>().getTarget().packedF32x2)
+    return {};
+  auto constant = sum.getRhs().getDefiningOp<arith::ConstantOp>();
+  Operation *other = sum.getLhs().getDefiningOp();
+  Value before = getPair(sum, pair - 1);
+  if (!constant || isUniform(constant) || !other || !isUniform(other) ||
+      !before || before.getParentBlock() != b.getInsertionBlock())
+    return {};
+  auto numbers =
+      cast<DenseElementsAttr>(constant.getValue()).getValues<APFloat>();
+  APFloat step = numbers[2 * pair] - numbers[2 * pair - 2];
+  if (step.compare(numbers[2 * pair + 1] - numbers[2 * pair - 1]) !=
+      APFloat::cmpEqual)
+    return {};
+  VectorType type = pairType(sum.getType());
+  Value steps = arith::ConstantOp::create(b, sum.getLoc(),
+                                          DenseElementsAttr::get(type, step));
+  return arith::AddFOp::create(b, sum.getLoc(), before, steps);
+}
+
 /// Builds a pair of columns of another operation.
 Value RowColumns::buildPair(Operation *op, int64_t pair, OpBuilder &b) {
+  if (Value sum = buildNextSum(op, pair, b))
+    return sum;
   VectorType type = pairType(op->getResult(0).getType());
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     auto values =

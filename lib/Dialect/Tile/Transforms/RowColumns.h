@@ -85,6 +85,8 @@ private:
   mlir::Value buildElement(mlir::Operation *op, int64_t column,
                            mlir::OpBuilder &b);
   mlir::Value buildPair(mlir::Operation *op, int64_t pair, mlir::OpBuilder &b);
+  mlir::Value buildNextSum(mlir::Operation *op, int64_t pair,
+                           mlir::OpBuilder &b);
 
   llvm::DenseMap<mlir::Value, Columns> columns;
 };
