@@ -14,8 +14,17 @@
 // LANES: %[[BIAS:.*]] = tile.gather %arg2[%{{.*}}, %{{.*}}, %{{.*}}] : memref<?x?x?xbf16>, index, vector<64xindex>, vector<64xindex> -> vector<64xbf16>
 // LANES: arith.extf %[[BIAS]] : vector<64xbf16> to vector<64xf32>
 
+// The numbers of a fragment, 16 columns here, are read while the one in front is worked on.
 // COLUMNS-LABEL: tile.role @compute0
-// COLUMNS-COUNT-64: tile.gather %arg2[%{{.*}}, %{{.*}}, %{{.*}}] : memref<?x?x?xbf16>, index, index, index -> bf16
+// COLUMNS-COUNT-32: tile.gather %arg2[%{{.*}}, %{{.*}}, %{{.*}}] : memref<?x?x?xbf16>, index, index, index -> bf16
+// COLUMNS-NOT: tile.gather
+// COLUMNS: tile.write
+// COLUMNS: tile.keep_order
+// COLUMNS-COUNT-16: tile.gather
+// COLUMNS: tile.write
+// COLUMNS: tile.keep_order
+// COLUMNS-COUNT-16: tile.gather
+// COLUMNS: tile.write
 // COLUMNS-LABEL: tile.role @compute1
 
 // Indices are brought into bounds. The tensor does not change: LLVM may move the reads.

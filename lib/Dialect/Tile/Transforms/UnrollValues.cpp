@@ -116,6 +116,38 @@ void UnrollValues::build(Value value, int64_t begin, int64_t end,
         addNeededParts(part, needed);
       },
       [&](const Part &part) { buildPart(part, b); });
+  // What is read from memory takes long, so that the next columns are on their
+  // way while these are worked on.
+  if (end - begin == 1 || !mayKeepOrder)
+    return;
+  for (Value read : findReads(value)) {
+    int64_t last = std::min(2 * end - begin, numPairs(read.getType()));
+    for (int64_t pair = end; pair < last; ++pair)
+      build(read, pair, pair + 1, b);
+  }
+}
+
+/// Returns the reads of memory in the block of `value` that it is computed from
+/// column by column.
+ArrayRef<Value> UnrollValues::findReads(Value value) {
+  auto [known, isNew] = readsOf.try_emplace(value);
+  if (!isNew)
+    return known->second;
+  llvm::SetVector<Value> sources;
+  sources.insert(value);
+  SmallVector<Value, 1> found;
+  for (unsigned i = 0; i < sources.size(); ++i) {
+    Operation *op = sources[i].getDefiningOp();
+    if (!op || op->getBlock() != value.getParentBlock() ||
+        op->getNumRegions() != 0)
+      continue;
+    if (isa<GatherOp>(op))
+      found.push_back(sources[i]);
+    for (Value operand : op->getOperands())
+      if (isRow(operand.getType()))
+        sources.insert(operand);
+  }
+  return readsOf[value] = std::move(found);
 }
 
 void UnrollValues::buildAll(Value value, OpBuilder &b) {

@@ -64,6 +64,7 @@ private:
   /// The numbers that a pair can be computed from.
   enum class Source { None, Registers, Fresh };
 
+  llvm::ArrayRef<mlir::Value> findReads(mlir::Value value);
   bool buildByLoop(mlir::Value value, int64_t begin, int64_t end,
                    mlir::OpBuilder &b);
   void addNeededParts(const Part &part, llvm::SmallVectorImpl<Part> &needed);
@@ -81,6 +82,7 @@ private:
   /// Whether the fragment that is built now has integers that are computed from
   /// positions by more than a sum.
   bool builtIntegers = false;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 1>> readsOf;
   /// Operations of loops over pairs whose results nothing else uses.
   llvm::DenseSet<mlir::Operation *> inLoops;
   /// The pairs that have been built for the fragment that is written now.
