@@ -259,6 +259,30 @@ def test_hidden_rows(rng, low, captured):
         np.testing.assert_allclose(gradient[name].astype(np.float64), wanted[name], atol=5e-2)
 
 
+@pytest.mark.parametrize("chip", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize("low, kind", [(-1e30, "constant"), (LOWEST, "constant"), (-2e38, "table"), (-np.inf, "table")])
+def test_hidden_rows_by_a_sum(rng, chip, low, kind):
+    """A low number that is added to scores, in place of taking their place, hides as well: rows that it hides as a whole are averages
+    of the values, or see no key where it is infinite, and other rows are as they are."""
+    hidden = HIDDEN // 2
+    if kind == "constant":
+        form = dict(score_mod=lambda s, b, h, i, j: s + fa4.math.where(i < hidden, low, 0.0))
+    else:
+        form = dict(score_mod=lambda s, b, h, i, j, bias: s + bias[i, j], captures={"bias": "f32 Sq Sk"})
+    tensors = draw_padded(rng)
+    tensors.pop("dout")
+    bias = np.zeros((QUERIES, KEYS), np.float32)
+    bias[:hidden] = low
+    found = fa4.compile(fa4.sdpa("B Sq H 64", "B Sk H 64", lse=True, **form), chip=chip, verify=False).simulate(
+        **tensors, **({"bias": bias} if kind == "table" else {}))
+    out, mean = found.out.astype(np.float64), tensors["v"].astype(np.float64)[0].mean(0)
+    np.testing.assert_allclose(out[0, :hidden], np.broadcast_to(mean * np.isfinite(low), out[0, :hidden].shape), atol=1e-2)
+    np.testing.assert_allclose(found.lse[0, :, :hidden], max(low, -2.3582e38) if np.isfinite(low) else low, rtol=1e-6)
+    plain = fa4.sdpa("B Sq H 64", "B Sk H 64", lse=True).reference(**tensors)
+    np.testing.assert_allclose(out[:, hidden:], plain.out[:, hidden:], atol=2e-2)
+    np.testing.assert_allclose(found.lse[:, :, hidden:], plain.lse[:, :, hidden:], atol=2e-2)
+
+
 @pytest.mark.parametrize("dtype", gpu.DTYPES)
 def test_rows_hidden_by_two_numbers(rng, dtype):
     """A row is hidden by two low numbers. The largest score must have all of the weight, in whichever block of keys it

@@ -239,6 +239,15 @@ AttentionProgram::buildTerms(const ScoreTerms &terms, TermKind kind,
   return built;
 }
 
+Value AttentionProgram::multiplyTerm(const TileTerm &term, int64_t rows,
+                                     int64_t columns) {
+  Value number = broadcastTo(b, term.number, true, true, rows, columns);
+  if (matchPattern(term.weight.value, m_OneFloat()))
+    return number;
+  return arith::MulFOp::create(
+      b, number, broadcastTo(b, term.weight, true, true, rows, columns));
+}
+
 Value AttentionProgram::addTerms(ArrayRef<TileTerm> terms, TileValue sum,
                                  int64_t rows, int64_t columns) {
   auto spread = [&](const TileValue &value) {

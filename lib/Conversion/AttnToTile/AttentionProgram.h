@@ -151,6 +151,8 @@ protected:
                                          double unit,
                                          llvm::ArrayRef<TileValue> arguments,
                                          int64_t rows, int64_t columns);
+  /// Returns a term as a tile of rows x columns.
+  mlir::Value multiplyTerm(const TileTerm &term, int64_t rows, int64_t columns);
   /// Adds terms to `sum`, which has one or both of the dimensions of a tile of
   /// rows x columns.
   mlir::Value addTerms(llvm::ArrayRef<TileTerm> terms, TileValue sum,

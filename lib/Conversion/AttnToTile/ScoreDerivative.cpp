@@ -35,9 +35,7 @@ fa4::ScoreDerivative::ScoreDerivative(Region &scoreMod, unsigned wrt) {
   expandMath(region, {&results.value, &results.derivative});
 }
 
-/// Returns true if `visit` holds for the value and for all values from which it
-/// is computed.
-static bool holdsForSlice(Value value, llvm::function_ref<bool(Value)> visit) {
+bool fa4::holdsForSlice(Value value, llvm::function_ref<bool(Value)> visit) {
   llvm::DenseSet<Value> seen;
   bool holds = true;
   fa4::visitPostOrder<Value>(

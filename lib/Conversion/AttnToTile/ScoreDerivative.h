@@ -32,6 +32,11 @@ struct ScoreDerivative {
   double factor;
 };
 
+/// Returns true if `visit` holds for the value and for all values from which it
+/// is computed.
+bool holdsForSlice(mlir::Value value,
+                   llvm::function_ref<bool(mlir::Value)> visit);
+
 /// Returns true if a value of a score_mod region is a finite number for all
 /// finite scores and all positions, as far as the operations say from which it
 /// is computed.

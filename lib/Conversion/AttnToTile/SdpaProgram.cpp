@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SdpaProgram.h"
+#include "CaptureReads.h"
 #include "PositionForms.h"
 #include "QueryTileProgram.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -31,27 +32,39 @@ static constexpr double kLeastFactor = 0x1p-98;
 /// Numbers of a score_mod that are at least this large hide keys.
 static constexpr double kLargeNumber = 0x1p16;
 
+static bool isFloat(Type type) {
+  return isa<FloatType>(getElementTypeOrSelf(type));
+}
+
+static bool isLargeNumber(Operation &op) {
+  APFloat number(0.0f);
+  APInt integer;
+  if (matchPattern(&op, m_ConstantFloat(&number)))
+    return number.isFinite() &&
+           std::abs(number.convertToDouble()) >= kLargeNumber;
+  return matchPattern(&op, m_ConstantInt(&integer)) &&
+         integer.abs().uge(uint64_t(kLargeNumber));
+}
+
 /// Returns true if scores may exceed the limit of exponents although q and k
 /// are ordinary numbers. This is so if a score_mod hides keys by a number such
 /// as -1e10, which is a constant or captured.
 static bool mayExceedLimit(SdpaOp op) {
   Region &region = op.getScoreMod();
-  if (region.empty())
-    return false;
-  auto isFloat = [](Type type) {
-    return isa<FloatType>(getElementTypeOrSelf(type));
-  };
-  auto isLarge = [](Operation &op) {
-    APFloat number(0.0f);
-    APInt integer;
-    if (matchPattern(&op, m_ConstantFloat(&number)))
-      return number.isFinite() &&
-             std::abs(number.convertToDouble()) >= kLargeNumber;
-    return matchPattern(&op, m_ConstantInt(&integer)) &&
-           integer.abs().uge(uint64_t(kLargeNumber));
-  };
-  return llvm::any_of(op.getCaptures().getTypes(), isFloat) ||
-         llvm::any_of(region.front(), isLarge);
+  return !region.empty() &&
+         (llvm::any_of(op.getCaptures().getTypes(), isFloat) ||
+          llvm::any_of(region.front(), isLargeNumber));
+}
+
+/// Returns true if a term may be such a number: a product with another one
+/// would be infinite.
+static bool mayHideKeys(const ScoreTerm &term) {
+  return !holdsForSlice(term.number, [](Value value) {
+    Operation *def = value.getDefiningOp();
+    return def ? !isLargeNumber(*def) &&
+                     !(getReadTensor(def) && isFloat(value.getType()))
+               : !isFloat(value.getType());
+  });
 }
 
 namespace {
@@ -77,6 +90,10 @@ public:
     lse = op.hasLse() ? getArgument("lse") : Value();
     headDim = cast<MemRefType>(v.getType()).getShape().back();
     chooseExponentLimit();
+    scalesWithTerm =
+        terms && !scale.before && llvm::any_of(terms->score.terms, mayHideKeys);
+    if (scalesWithTerm)
+      scale = {scale.exponent / kLog2E, kLog2E};
   }
 
   void build();
@@ -99,6 +116,8 @@ private:
   /// score_mod, if it is linear; null if there is none.
   std::unique_ptr<ScoreTerms> terms;
   ScoreScale scale;
+  /// True if the product with scale.before is that which adds the first term.
+  bool scalesWithTerm;
   Value q, k, v, out, lse;
 
   /// Bound of a row's largest exponent; see chooseExponentLimit.
@@ -166,7 +185,9 @@ SdpaProgram::Exponent SdpaProgram::buildExponent(Value reference) {
 //===----------------------------------------------------------------------===//
 
 /// Separable terms are those of the tile's first query, so that queries have
-/// the same ones; what they have beyond that is added to the LSE.
+/// the same ones; what they have beyond that is added to the LSE. A number that
+/// hides keys, such as -1e38, is added to the scaled scores: divided by the
+/// scale, it would be infinite.
 Value SdpaProgram::addScoreTerms(Value scores, ArrayRef<TileValue> arguments) {
   SmallVector<TileValue> ofFirst(arguments);
   ofFirst[kQuery] = {firstRow};
@@ -174,6 +195,17 @@ Value SdpaProgram::addScoreTerms(Value scores, ArrayRef<TileValue> arguments) {
       buildTerms(*terms, isSeparable, scale.unit, ofFirst, rows, keys);
   llvm::append_range(
       all, buildTerms(*terms, isMixed, scale.unit, arguments, rows, keys));
+  if (scalesWithTerm) {
+    // A term that has no weight needs no product of its own.
+    auto *first = llvm::find_if(all, [](const TileTerm &term) {
+      return matchPattern(term.weight.value, m_OneFloat());
+    });
+    std::swap(all.front(), first == all.end() ? all.front() : *first);
+    Value term = multiplyTerm(all.front(), rows, keys);
+    scores = math::FmaOp::create(b, scores, splat(f32Tile(keys), *scale.before),
+                                 term);
+    all.erase(all.begin());
+  }
   return addTerms(all, {scores, /*overRows=*/true, /*overColumns=*/true}, rows,
                   keys);
 }
@@ -202,7 +234,7 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
   Value scores = tile::MmaOp::create(
       b, f32Tile(keys), queries, tk, /*acc=*/Value(), /*accumulate=*/Value(),
       /*transpose_a=*/false, /*transpose_b=*/true);
-  if (scale.before)
+  if (scale.before && !scalesWithTerm)
     scores =
         arith::MulFOp::create(b, scores, splat(f32Tile(keys), *scale.before));
   SmallVector<TileValue> arguments = getArgumentsOfBlock(firstKey);

@@ -181,13 +181,13 @@ func.func @window(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>, %v: memr
 
 // -----
 
-// score_mod adds a number of the head, divided by the scale; what depends on rows or
-// columns alone stays a vector of these.
+// score_mod adds a number of the head, captured and perhaps large, to scaled scores; what
+// depends on rows or columns alone stays a vector of these.
 // CHECK-LABEL: tile.kernel @mods_kernel
 // CHECK-SAME: %[[SLOPE:[^ ]*]]: f32 {tile.name = "capture0"}
 // CHECK-SAME: %[[N:[^ ]*]]: i32 {tile.name = "capture1"}
-// CHECK-DAG: %[[UNIT:.*]] = arith.constant 2.000000e+00 : f32
-// CHECK-DAG: %[[LOG2E:.*]] = arith.constant dense<0.721347{{.*}}> : vector<256xf32>
+// CHECK-DAG: %[[SCALE:.*]] = arith.constant dense<5.000000e-01> : vector<256x128xf32>
+// CHECK-DAG: %[[LOG2E:.*]] = arith.constant dense<1.44269502> : vector<256xf32>
 // CHECK-DAG: %[[NINF:.*]] = arith.constant dense<0xFF800000> : vector<256x128xf32>
 // CHECK: %[[AT:.*]]:3 = tile.work_tile
 // CHECK: %[[S:.*]] = tile.mma
@@ -195,10 +195,10 @@ func.func @window(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>, %v: memr
 // CHECK-DAG: %[[COLS:.*]] = arith.addi %{{.*}} : vector<128xindex>
 // CHECK: arith.index_cast %[[AT]]#1 : index to i32
 // CHECK: %[[NUMBER:.*]] = arith.sitofp %{{.*}} : i32 to f32
-// CHECK: %[[WEIGHT:.*]] = arith.mulf %[[NUMBER]], %[[UNIT]] : f32
 // CHECK: %[[NUMBERS:.*]] = vector.broadcast %[[SLOPE]] : f32 to vector<256x128xf32>
-// CHECK: %[[WEIGHTS:.*]] = vector.broadcast %[[WEIGHT]] : f32 to vector<256x128xf32>
-// CHECK: %[[MOD:.*]] = math.fma %[[NUMBERS]], %[[WEIGHTS]], %[[S]] : vector<256x128xf32>
+// CHECK: %[[WEIGHTS:.*]] = vector.broadcast %[[NUMBER]] : f32 to vector<256x128xf32>
+// CHECK: %[[BIAS:.*]] = arith.mulf %[[NUMBERS]], %[[WEIGHTS]]
+// CHECK: %[[MOD:.*]] = math.fma %[[S]], %[[SCALE]], %[[BIAS]] : vector<256x128xf32>
 // CHECK: %[[CB:.*]] = arith.index_cast %[[COLS]] : vector<128xindex> to vector<128xi32>
 // CHECK: %[[NB:.*]] = vector.broadcast %[[N]] : i32 to vector<128xi32>
 // CHECK: %[[BLOCK:.*]] = arith.divui %[[CB]], %[[NB]] : vector<128xi32>

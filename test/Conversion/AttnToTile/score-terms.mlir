@@ -142,8 +142,8 @@ func.func @cap_gradient(%q: tensor<?x?x?x64xbf16>, %lse: tensor<?x?x?xf32>) -> t
 
 // -----
 
-// A product with the score, its square, and a number of the query that is read from memory (and may be infinite) are not
-// separable: score_mod sees scaled scores, or the sum is of both.
+// The square of the score is not linear: score_mod sees scaled scores. A number of the query that is read from memory (and
+// may be infinite) is not separable; added to scaled scores, it stays what it is.
 // CHECK-LABEL: tile.kernel @square_kernel(
 // CHECK:           %[[S:.*]] = tile.mma
 // CHECK:           %[[SCALED:.*]] = arith.mulf %[[S]], %{{.*}}
@@ -160,7 +160,7 @@ func.func @square(%q: tensor<?x?x?x64xbf16>) -> tensor<?x?x?x64xbf16> {
 // CHECK-LABEL: tile.kernel @of_query_kernel(
 // CHECK:           %[[S:.*]] = tile.mma
 // CHECK:           %[[READ:.*]] = tile.gather %{{.*}} -> vector<256xf32>
-// CHECK:           arith.addf %[[S]], %{{.*}} : vector<256x128xf32>
+// CHECK:           math.fma %[[S]], %{{.*}}, %{{.*}} : vector<256x128xf32>
 // CHECK-NOT:       arith.addf %{{.*}} : vector<256xf32>
 func.func @of_query(%q: tensor<?x?x?x64xbf16>, %bias: tensor<?xf32>) -> tensor<?x?x?x64xbf16> {
   %o = attn.sdpa %q, %q, %q layout<bshd> scale(1.0) captures(%bias : tensor<?xf32>)
