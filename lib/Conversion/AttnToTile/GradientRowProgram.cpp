@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientRowProgram.h"
-#include "AttentionProgram.h"
+#include "ModProgram.h"
 #include "QueryTerms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -22,11 +22,11 @@ static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 namespace {
 /// The kernels that work on each row of queries by itself.
-class RowProgram : AttentionProgram {
+class RowProgram : ModProgram {
 public:
   RowProgram(SdpaBackwardOp op, tile::KernelOp kernel,
              const BackwardTiles &tiles)
-      : AttentionProgram(op, kernel), op(op), rows(tiles.rows),
+      : ModProgram(op, kernel), op(op), rows(tiles.rows),
         firstRow(takeWorkTile(rows)), terms(findScoreTerms(op.getScoreMod())) {}
 
   void preprocess();

@@ -9,16 +9,16 @@
 #ifndef FA4_LIB_CONVERSION_ATTNTOTILE_MASKEDPROGRAM_H
 #define FA4_LIB_CONVERSION_ATTNTOTILE_MASKEDPROGRAM_H
 
-#include "AttentionProgram.h"
+#include "ModProgram.h"
 #include "VisibleRange.h"
 
 namespace fa4 {
 
 /// A program that loops over blocks of scores, of which the op's mask and
 /// mask_mod leave out some and cut others.
-class MaskedProgram : protected AttentionProgram {
+class MaskedProgram : protected ModProgram {
 protected:
-  using AttentionProgram::AttentionProgram;
+  using ModProgram::ModProgram;
 
   /// Returns the positions which the work tile has to visit, and those in which
   /// all its rows see everything, by the kernel's arguments of this kind

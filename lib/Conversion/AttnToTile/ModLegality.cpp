@@ -10,6 +10,7 @@
 #include "AttentionProgram.h"
 #include "CaptureReads.h"
 #include "ExpandMath.h"
+#include "ModVectorizer.h"
 #include "ScoreDerivative.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
 #include "fa4/Dialect/Attn/IR/SimplifyMods.h"

@@ -40,7 +40,7 @@ Value ScoreGradientProgram::getFirstKey(Value step) {
 
 /// Returns the terms of a linear score_mod. rowShift has what the queries of
 /// the tile add beyond its first one.
-SmallVector<AttentionProgram::TileTerm>
+SmallVector<ModProgram::TileTerm>
 ScoreGradientProgram::buildLinear(ArrayRef<TileValue> arguments) {
   if (!linear)
     return {};

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VisibleBlocksProgram.h"
-#include "AttentionProgram.h"
+#include "ModProgram.h"
 #include "PositionForms.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
@@ -45,12 +45,12 @@ SmallVector<Value> fa4::getGroupTerms(AttentionOpInterface op,
 }
 
 namespace {
-class VisibleBlocksProgram : AttentionProgram {
+class VisibleBlocksProgram : ModProgram {
 public:
   VisibleBlocksProgram(AttentionOpInterface op, tile::KernelOp kernel,
                        const MaskBounds &mask,
                        const VisibleBlocksRequest &tiles)
-      : AttentionProgram(op, kernel), mask(mask), tiles(tiles),
+      : ModProgram(op, kernel), mask(mask), tiles(tiles),
         groupTerms(getGroupTerms(op, mask, tiles)),
         firstRow(takeWorkTile(kVisibleRows)) {}
 
