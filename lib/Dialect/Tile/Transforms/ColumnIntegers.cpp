@@ -47,7 +47,7 @@ bool ColumnIntegers::isOfPositions(Value value) {
   return ofPositions.lookup(value);
 }
 
-bool fa4::tile::hasUniformIntegers(RoleOp role) {
+bool fa4::tile::hasUniformIntegers(RoleOp role, Operation *within) {
   DenseSet<Value> uniform;
   auto isUniformRow = [&](Value value) {
     return !isa<VectorType>(value.getType()) || uniform.contains(value);
@@ -66,7 +66,7 @@ bool fa4::tile::hasUniformIntegers(RoleOp role) {
     if (isSource || isComputed)
       uniform.insert(row);
     bool isInteger = isa<IntegerType, IndexType>(getElementTypeOrSelf(row));
-    return isComputed && isInteger &&
+    return isComputed && isInteger && within->isAncestor(op) &&
                    !isa<arith::AddIOp, arith::SubIOp, arith::CmpIOp>(op)
                ? WalkResult::interrupt()
                : WalkResult::advance();

@@ -20,11 +20,12 @@ namespace fa4::tile {
 /// length of a chain.
 bool isPerColumn(mlir::Operation *op);
 
-/// Returns true if the role computes uniform integers by more than sums.
+/// Returns true if `within`, a loop of the role or the role, computes uniform
+/// integers by more than sums.
 /// Uniform means: for each column of a row, but the same in all threads of the
 /// role, as key positions in a mask_mod are. ptxas keeps such integers in
 /// uniform registers, of which there are 63.
-bool hasUniformIntegers(RoleOp role);
+bool hasUniformIntegers(RoleOp role, mlir::Operation *within);
 
 /// Decides which rows of a role are computed from positions. Answers are kept,
 /// so the IR must not change.

@@ -71,7 +71,7 @@ public:
            mlir::OpBuilder &b);
 
   /// The columns that are worked on at a time.
-  const int64_t fragment;
+  int64_t fragment;
   mlir::IRMapping &scalars;
   ColumnForms forms;
   ColumnSums sums;
