@@ -75,11 +75,10 @@ PLAIN = dict(mask="causal")
 
 @dataclass
 class Loops:
-    """Instructions for 128 scores of the loops over full blocks and over those that a mask cuts; MUFU of the former."""
+    """Instructions for 128 scores of the loops over full blocks and over those that a mask cuts."""
 
     full: float
     cut: float | None
-    mufu: float
 
 
 def tool(name):
@@ -98,11 +97,10 @@ def measure(clauses, chip, head_dim, folder):
     for cubin in cubins:
         listing = subprocess.run([tool("nvdisasm"), "-c", cubin], capture_output=True, text=True, check=True).stdout
         function = max(sass.parse(listing), key=len)
-        found += [(loop, function) for loop in sass.exponential_loops(function)]
-    plain = [loop for loop, _ in found if not loop.masked]
-    main = max(plain or [loop for loop, _ in found], key=lambda loop: loop.instructions)
-    cut = max((loop.instructions for loop, _ in found if loop.masked), default=None)
-    return Loops(main.instructions, cut, main.ex2)
+        found += sass.exponential_loops(function)
+    plain = [loop for loop in found if not loop.masked]
+    cut = max((loop.instructions for loop in found if loop.masked), default=None)
+    return Loops(max(loop.instructions for loop in plain or found), cut)
 
 
 def measure_all(chips, head_dims, names, jobs):

@@ -154,6 +154,8 @@ def stream_of(stream, torch_device=None) -> int:
     """The CUstream of what a caller gives for one; None: torch's current one on a device of torch, else the default stream."""
     if stream is None:
         return 0 if torch_device is None else _current_stream(torch_device)
+    if type(stream) is int:
+        return stream
     for attribute in ("cuda_stream", "ptr"):
         stream = getattr(stream, attribute, stream)
     if not isinstance(stream, int):
@@ -262,7 +264,7 @@ class PreparedCall:
     def launch(self, stream=None):
         """Launches on a stream: a number, an object with `cuda_stream` or `ptr`, or None for torch's current stream where the tensors are
         torch's, else the default stream."""
-        number = stream if type(stream) is int else stream_of(stream, self._device)
+        number = stream_of(stream, self._device)
         if self._handle is None:
             return _run(self._program, self._call, number, self._device)
         message = ctypes.c_void_p()

@@ -44,15 +44,14 @@ double fa4::getGradientScale(AttentionOpInterface op) {
 }
 
 ScoreScale fa4::chooseScoreScale(AttentionOpInterface op,
-                                 const LinearScore *linear) {
-  double scale = getScale(op) * (linear ? linear->factor : 1);
-  bool isLinear = op.getScoreMod().empty() || linear;
+                                 const ScoreTerms *terms) {
+  double scale = getScale(op) * (terms ? terms->score.factor : 1);
+  bool isLinear = op.getScoreMod().empty() || terms;
   // Terms are divided by the scale.
-  bool mayAdd = !linear || linear->terms.empty() ||
-                (scale >= kLeastTermScale && scale <= 1 / kLeastTermScale);
+  bool mayAdd = !terms || terms->score.terms.empty() || isTermScale(scale);
   if (isNormalScale(scale * kLog2E) && isLinear && mayAdd)
     return {std::nullopt, scale * kLog2E, 1 / scale};
-  return {scale, (linear ? 1 : getLastFactor(op)) * kLog2E};
+  return {scale, (terms ? 1 : getLastFactor(op)) * kLog2E};
 }
 
 AttentionProgram::AttentionProgram(AttentionOpInterface op,

@@ -52,7 +52,7 @@ struct ScoreScale {
 /// `terms` is the form of score_mod, if it has one and the program uses it: the
 /// factor of the score is part of the scale then.
 ScoreScale chooseScoreScale(attn::AttentionOpInterface op,
-                            const LinearScore *terms = nullptr);
+                            const ScoreTerms *terms = nullptr);
 
 /// Builds the program of one kernel of an attention op: index arithmetic, which
 /// is folded as it is built, and tiles.

@@ -104,7 +104,7 @@ void RowProgram::preprocess() {
     storeRows(delta, result, firstRow, head);
   if (Value result = getArgument("terms")) {
     // What MMAs add is multiplied by the factor of q.k in exponents.
-    ScoreScale scale = chooseScoreScale(op, terms ? &terms->score : nullptr);
+    ScoreScale scale = chooseScoreScale(op, terms.get());
     Value factor = splat(rowType, 1 / scale.exponent);
     Value ofScores = arith::MulFOp::create(b, shift, factor);
     Value ofGradient = arith::SubFOp::create(b, splat(rowType, 0.0), delta);

@@ -136,9 +136,8 @@ BackwardRequest fa4::getBackwardRequest(SdpaBackwardOp op) {
   Region &scoreMod = op.getScoreMod();
   std::optional<LinearScore> linear = findLinearScore(scoreMod);
   request.hasDerivative = !scoreMod.empty() && !linear;
-  double scale = getGradientScale(op);
-  request.isLinear = !request.hasDerivative && scale >= kLeastTermScale &&
-                     scale <= 1 / kLeastTermScale;
+  request.isLinear =
+      !request.hasDerivative && isTermScale(getGradientScale(op));
   request.hasMaskArithmetic = hasArithmetic(op.getMaskMod());
   // Without a term of both positions, score_mod reads numbers of keys alone.
   request.readsTables =

@@ -90,10 +90,14 @@ ModProgram::buildTerms(const ScoreTerms &terms, TermKind kind, double unit,
   return built;
 }
 
+bool ModProgram::isWeighted(const TileTerm &term) {
+  return !matchPattern(term.weight.value, m_OneFloat());
+}
+
 Value ModProgram::multiplyTerm(const TileTerm &term, int64_t rows,
                                int64_t columns) {
   Value number = broadcastTo(b, term.number, true, true, rows, columns);
-  if (matchPattern(term.weight.value, m_OneFloat()))
+  if (!isWeighted(term))
     return number;
   return arith::MulFOp::create(
       b, number, broadcastTo(b, term.weight, true, true, rows, columns));
@@ -107,9 +111,10 @@ Value ModProgram::addTerms(ArrayRef<TileTerm> terms, TileValue sum,
   for (const TileTerm &term : terms) {
     Value number = spread(term.number);
     sum.value =
-        matchPattern(term.weight.value, m_OneFloat())
-            ? arith::AddFOp::create(b, sum.value, number).getResult()
-            : math::FmaOp::create(b, number, spread(term.weight), sum.value);
+        isWeighted(term)
+            ? math::FmaOp::create(b, number, spread(term.weight), sum.value)
+                  .getResult()
+            : arith::AddFOp::create(b, sum.value, number);
   }
   return sum.value;
 }

@@ -34,6 +34,8 @@ protected:
   struct TileTerm {
     TileValue number, weight;
   };
+  /// Returns false for a term whose weight is 1.
+  static bool isWeighted(const TileTerm &term);
   /// Computes the terms of a kind, `unit` times. For separable ones, all
   /// queries of the tile have the same query in `arguments` (ScoreTerms.h).
   llvm::SmallVector<TileTerm> buildTerms(const ScoreTerms &terms, TermKind kind,

@@ -38,6 +38,12 @@ inline constexpr int64_t kTermParts = 3;
 inline constexpr double kLargestTerm = 0x1p100;
 inline constexpr double kLeastTermScale = 0x1p-20;
 
+/// Returns true for a scale by which terms may be divided: it is neither tiny
+/// nor huge.
+inline bool isTermScale(double scale) {
+  return scale >= kLeastTermScale && scale <= 1 / kLeastTermScale;
+}
+
 /// What MMAs add to: its number is that of the columns that the MMA takes.
 enum class QueryTerm { Scores, ProbabilityGradient };
 inline constexpr int64_t kQueryTerms = 2;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "QueryTileProgram.h"
+#include "PositionForms.h"
 #include "VisibleRange.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -116,6 +117,18 @@ SmallVector<TileValue> QueryTileProgram::getArgumentsOfBlock(Value firstKey) {
   return getModArguments(
       batch, head, {positions(rows, firstRow), /*overRows=*/true},
       {positions(keys, firstKey), false, /*overColumns=*/true}, rows);
+}
+
+SmallVector<ModProgram::TileTerm>
+QueryTileProgram::buildTermsOfBlock(const ScoreTerms &terms, double unit,
+                                    ArrayRef<TileValue> arguments) {
+  SmallVector<TileValue> ofFirst(arguments);
+  ofFirst[kQuery] = {firstRow};
+  SmallVector<TileTerm> all =
+      buildTerms(terms, isSeparable, unit, ofFirst, rows, keys);
+  llvm::append_range(all,
+                     buildTerms(terms, isMixed, unit, arguments, rows, keys));
+  return all;
 }
 
 /// Builds one comparison for each side of the band: the column against a limit

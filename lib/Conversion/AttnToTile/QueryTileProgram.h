@@ -26,6 +26,12 @@ protected:
   /// Returns the arguments of mask_mod on a block of keys; none if the op has
   /// no region.
   llvm::SmallVector<TileValue> getArgumentsOfBlock(mlir::Value firstKey);
+  /// Returns the terms of a linear score_mod on a block, `unit` times, with the
+  /// block's arguments. Separable terms are those of the tile's first query, so
+  /// that all queries have the same ones.
+  llvm::SmallVector<TileTerm>
+  buildTermsOfBlock(const ScoreTerms &terms, double unit,
+                    llvm::ArrayRef<TileValue> arguments);
   mlir::Value visibleKeys(mlir::Value firstKey);
 
   const int64_t rows, keys;

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScoreGradientProgram.h"
-#include "PositionForms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -19,7 +18,7 @@ ScoreGradientProgram::ScoreGradientProgram(SdpaBackwardOp op,
                                            int64_t keys, unsigned wrt)
     : QueryTileProgram(op, kernel, rows, keys),
       linear(wrt == 0 ? findScoreTerms(op.getScoreMod()) : nullptr),
-      scale(chooseScoreScale(op, linear ? &linear->score : nullptr)) {
+      scale(chooseScoreScale(op, linear.get())) {
   if (Region &region = op.getScoreMod(); !region.empty() && !linear) {
     derived.emplace(region, wrt);
     mayBeInfinite = !derived->isFinite();
@@ -38,27 +37,15 @@ Value ScoreGradientProgram::getFirstKey(Value step) {
   return mul(sub(lastBlock, step), index(keys));
 }
 
-/// Returns the terms of a linear score_mod. rowShift has what the queries of
-/// the tile add beyond its first one.
-SmallVector<ModProgram::TileTerm>
-ScoreGradientProgram::buildLinear(ArrayRef<TileValue> arguments) {
-  if (!linear)
-    return {};
-  SmallVector<TileValue> ofFirst(arguments);
-  ofFirst[kQuery] = {firstRow};
-  SmallVector<TileTerm> all =
-      buildTerms(*linear, isSeparable, kLog2E, ofFirst, rows, keys);
-  llvm::append_range(
-      all, buildTerms(*linear, isMixed, kLog2E, arguments, rows, keys));
-  return all;
-}
-
+/// rowShift has what the queries of the tile add beyond its first one.
 Value ScoreGradientProgram::buildWeights(Value scores, Value step,
                                          Value firstKey) {
   if (scale.before)
     scores = arith::MulFOp::create(b, scores, splat(f32Tile(), *scale.before));
   SmallVector<TileValue> arguments = getArgumentsOfBlock(firstKey);
-  SmallVector<TileTerm> all = buildLinear(arguments);
+  SmallVector<TileTerm> all;
+  if (linear)
+    all = buildTermsOfBlock(*linear, kLog2E, arguments);
   ModifiedScores modified = applyScoreMod(derived, scores, arguments);
   Value exponents =
       math::FmaOp::create(b, modified.scores, splat(f32Tile(), scale.exponent),

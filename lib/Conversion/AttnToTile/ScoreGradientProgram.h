@@ -35,7 +35,6 @@ protected:
 
 private:
   /// Returns the block's probabilities times the derivative of its scores.
-  llvm::SmallVector<TileTerm> buildLinear(llvm::ArrayRef<TileValue> arguments);
   mlir::Value buildWeights(mlir::Value scores, mlir::Value step,
                            mlir::Value firstKey);
   mlir::Value product(mlir::Value x, mlir::Value y) {

@@ -127,8 +127,7 @@ bool LinearScoreFinder::isSeparable(Value number) {
 
 void LinearScoreFinder::addTerm(Value number, const Product &product) {
   linear.terms.push_back({number, product.weights, product.coefficient,
-                          ofQuery.contains(number), ofKey.contains(number),
-                          isSeparable(number)});
+                          ofQuery.contains(number), isSeparable(number)});
 }
 
 /// Returns a number that is finite and not 0, if `value` is one.

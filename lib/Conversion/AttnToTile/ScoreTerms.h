@@ -45,8 +45,7 @@ struct ScoreTerm {
   mlir::Value number;
   llvm::SmallVector<mlir::Value, 1> weights;
   double coefficient = 1;
-  /// True if the number may depend on the query, and on the key.
-  bool isOfQuery = false, isOfKey = false;
+  bool isOfQuery = false; ///< The number may depend on the query.
   /// A number of the key alone is separable, and so are the position of the
   /// query and what is linear in it, converted to f32. Other numbers of a query
   /// may be infinite, and then do not cancel.

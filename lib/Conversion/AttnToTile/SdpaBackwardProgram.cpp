@@ -32,7 +32,7 @@ public:
       : KeyTileProgram(op, kernel, tiles.keys, tiles.queries), op(op),
         sumQueries(tiles.sumQueries), sumColumns(tiles.sumColumns),
         reference(tiles.rows), linear(findScoreTerms(op.getScoreMod())),
-        scale(chooseScoreScale(op, linear ? &linear->score : nullptr)) {
+        scale(chooseScoreScale(op, linear.get())) {
     v = getArgument("v");
     dout = getArgument("dout");
     shift = getArgument("shift");

@@ -8,7 +8,6 @@
 
 #include "SdpaProgram.h"
 #include "CaptureReads.h"
-#include "PositionForms.h"
 #include "QueryTileProgram.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -81,7 +80,7 @@ public:
   SdpaProgram(SdpaOp op, tile::KernelOp kernel, const AttentionTiles &tiles)
       : QueryTileProgram(op, kernel, tiles.rows, tiles.keys), op(op),
         terms(findScoreTerms(op.getScoreMod())),
-        scale(chooseScoreScale(op, terms ? &terms->score : nullptr)),
+        scale(chooseScoreScale(op, terms.get())),
         hasFullRange(mayExceedLimit(op)) {
     q = kernel.getArgument(0);
     k = kernel.getArgument(1);
@@ -184,22 +183,14 @@ SdpaProgram::Exponent SdpaProgram::buildExponent(Value reference) {
 // Scores
 //===----------------------------------------------------------------------===//
 
-/// Separable terms are those of the tile's first query, so that queries have
-/// the same ones; what they have beyond that is added to the LSE. A number that
-/// hides keys, such as -1e38, is added to the scaled scores: divided by the
-/// scale, it would be infinite.
+/// What queries have beyond the tile's first one is added to the LSE. A number
+/// that hides keys, such as -1e38, is added to the scaled scores: divided by
+/// the scale, it would be infinite.
 Value SdpaProgram::addScoreTerms(Value scores, ArrayRef<TileValue> arguments) {
-  SmallVector<TileValue> ofFirst(arguments);
-  ofFirst[kQuery] = {firstRow};
-  SmallVector<TileTerm> all =
-      buildTerms(*terms, isSeparable, scale.unit, ofFirst, rows, keys);
-  llvm::append_range(
-      all, buildTerms(*terms, isMixed, scale.unit, arguments, rows, keys));
+  SmallVector<TileTerm> all = buildTermsOfBlock(*terms, scale.unit, arguments);
   if (scalesWithTerm) {
     // A term that has no weight needs no product of its own.
-    auto *first = llvm::find_if(all, [](const TileTerm &term) {
-      return matchPattern(term.weight.value, m_OneFloat());
-    });
+    auto *first = llvm::find_if_not(all, isWeighted);
     std::swap(all.front(), first == all.end() ? all.front() : *first);
     Value term = multiplyTerm(all.front(), rows, keys);
     scores = math::FmaOp::create(b, scores, splat(f32Tile(keys), *scale.before),

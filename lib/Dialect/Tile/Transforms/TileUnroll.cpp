@@ -19,6 +19,7 @@
 #include "fa4/Support/NestedOps.h"
 #include "fa4/Target/RegisterBudget.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <functional>
 
 namespace fa4::tile {
 #define GEN_PASS_DEF_TILEUNROLL
