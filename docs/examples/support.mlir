@@ -265,6 +265,14 @@ func.func @gradient_mask_mod(%q: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf
   return %dq, %dk, %dv : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
 }
 
+func.func @gradient_seqlens_k(%x: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>, %n: tensor<?xi32>)
+    -> (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd> seqlens_k(%n : tensor<?xi32>)
+    : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?xf32>
+      -> tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
+  return %dq, %dk, %dv : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
+}
+
 func.func @gradient_sinks(%q: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>, %sinks: tensor<?xf32>)
     -> (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?xf32>) {
   %dq, %dk, %dv, %dsinks = attn.sdpa_backward %q, %q, %v out(%v) dout(%v) lse(%lse) layout<bshd> sinks(%sinks : tensor<?xf32>)

@@ -34,7 +34,7 @@ def test_on_cpu(name, query_block):
     gradient = dataclasses.replace(CASES[name], head_dim=16)
     given = gradient.draw(np.random.default_rng(5))
     call = [given[x] for x in ("q", "k", "v", "dout")]
-    form = gradient.form(given) | {"dlse": given.get("dlse")}
+    form = gradient.form() | {"dlse": given.get("dlse")}
     said = reference.sdpa_backward(*call, **form, out=given["out"], lse=given["lse"], wrt=gradient.wrt)
     # Destinations are written, not read.
     results = {x: np.full(gradient.shape(x), 7, cpu.dtype_of(gradient.element(x))) for x in gradient.results}
@@ -94,7 +94,7 @@ class Capped:
 
     def sums(self, **derivative):
         call = [self.given[x] for x in ("q", "k", "v", "dout")]
-        form = self.gradient.form(self.given) | derivative
+        form = self.gradient.form() | derivative
         return reference.sdpa_backward(*call, **form, wrt=(0,), out=self.given["out"], lse=self.given["lse"])
 
     def check(self, isCapped):
@@ -182,7 +182,7 @@ def test_kink_between_differences():
     capped = Capped()
     slopes = [
         each.capture_derivative(0, capped.scores, np.zeros(capped.scores.shape), 0, 0)[0]
-        for each in (reference._Problem(np.float64, **capped.gradient.form(capped.given), **more) for more in ({}, capped.gradient.derivative()))
+        for each in (reference._Problem(np.float64, **capped.gradient.form(), **more) for more in ({}, capped.gradient.derivative()))
     ]
     assert 0.1 < slopes[0][capped.at] < 0.9 and slopes[1][capped.at] in (0, 1)
     np.testing.assert_array_equal(slopes[1], capped.isCapped)

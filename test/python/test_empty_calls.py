@@ -41,6 +41,15 @@ def test_forward(options):
         assert (time.cycles, time.flops, time.teraflops) == (0, 0, 0)
 
 
+def test_sinks():
+    """A call with sinks has no keys: out must be 0, and a call that asks for the LSE, which would be the sinks, is refused."""
+    spec = dict(q="B Sq H 64", k="B Sk G 64", sinks=True)
+    call = dict(q=draw(2, 40, HEADS, 64), k=draw(2, 0, KEY_HEADS, 64), v=draw(2, 0, KEY_HEADS, 64), sinks=np.ones(HEADS, np.float32))
+    assert (fa4.compile(fa4.sdpa(**spec), verify=False).simulate(**call).out == 0).all()
+    with pytest.raises(fa4.LaunchError, match="size Sk must be at least 1: the LSE of a row without keys is its sink"):
+        fa4.compile(fa4.sdpa(**spec, lse=True), verify=False).simulate(**call)
+
+
 STATIC = """func.func @sdpa(%q: memref<2x40x4x64xbf16>, %k: memref<2xKEYSx2x64xbf16>, %v: memref<2xKEYSx2x64xbf16>, %out: memref<2x40x4x64xbf16>) {
   attn.sdpa %q, %k, %v layout<bshd> outs(%out : memref<2x40x4x64xbf16>)
     : memref<2x40x4x64xbf16>, memref<2xKEYSx2x64xbf16>, memref<2xKEYSx2x64xbf16>

@@ -80,6 +80,15 @@ Value AttentionProgram::headsOfGroup(Value q, Value k) {
   return fold<arith::DivUIOp>(size(q, order.head), size(k, order.head));
 }
 
+Value AttentionProgram::countKeys(Value k) {
+  Value room = size(k, order.seq), lengths = getArgument("seqlens_k");
+  if (!lengths)
+    return room;
+  Value length = arith::IndexCastOp::create(
+      b, b.getIndexType(), tile::LoadScalarOp::create(b, lengths, batch));
+  return min(max(length, 0), room);
+}
+
 Value AttentionProgram::diagonal(Value numQueries, Value numKeys) {
   MaskAttr mask = attention.getMaskAttr();
   return mask && mask.getAlignment() == MaskAlignment::BottomRight

@@ -98,6 +98,8 @@ protected:
   /// first of its `rows` rows.
   mlir::Value takeWorkTile(int64_t rows);
   mlir::Value size(mlir::Value memref, unsigned dim);
+  /// Returns the number of keys of the work tile's sequence.
+  mlir::Value countKeys(mlir::Value k);
   /// Returns the number of query heads that share a key/value head.
   mlir::Value headsOfGroup(mlir::Value q, mlir::Value k);
   /// Returns the distance from the first query on the diagonal of the mask to

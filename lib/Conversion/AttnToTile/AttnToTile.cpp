@@ -9,6 +9,7 @@
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "AttentionProgram.h"
 #include "ExpandMath.h"
+#include "FlattenBranches.h"
 #include "GradientConversion.h"
 #include "KernelLaunch.h"
 #include "LimitScores.h"
@@ -42,6 +43,8 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
   KernelLaunch launch(conversion);
   launch.addMatrices();
   launch.addCapturedVectors();
+  if (op.getSinks())
+    launch.addSinks(op.getSinks(), op.hasLse());
   if (visible)
     addVisibleBlocks(launch, *visible);
   // The values with which a call without keys fills its rows: no row sees a
@@ -99,6 +102,8 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
       return signalPassFailure();
     SymbolTable symbols(module);
     for (AttentionOpInterface op : ops) {
+      for (auto [mod, numArguments] : op.getMods())
+        flattenBranches(*mod);
       simplifyMods(op);
       decideComparisons(op.getMaskMod());
       simplifyMods(op);

@@ -26,15 +26,15 @@ public:
 } // namespace
 
 void CaptureProgram::build() {
-  auto arguments = kernel.getArguments();
-  computePosition(/*q=*/arguments[0], /*k=*/arguments[1]);
+  Value k = getArgument("k");
+  computePosition(getArgument("q"), k);
   computeKeyBlocks();
   loadRowsOfTile();
-  Value sums = repeat(
-      numBlocks, splat(f32Type({rows}), 0.0), [&](Value step, Value sums) {
-        Value tk = loadTile(arguments[1], keys, getFirstKey(step), kvHead);
-        return addColumns(buildGradient(tk, step), sums);
-      });
+  Value sums = repeat(numBlocks, splat(f32Type({rows}), 0.0),
+                      [&](Value step, Value sums) {
+                        Value tk = loadTile(k, keys, getFirstKey(step), kvHead);
+                        return addColumns(buildGradient(tk, step), sums);
+                      });
   sums =
       b.createOrFold<arith::MulFOp>(sums, splat(f32Type({rows}), getFactor()));
   storeRows(sums, getArgument("parts"), firstRow, head);

@@ -58,6 +58,8 @@ DimNames::DimNames(AttentionOpInterface op)
       learn(type, heads());
   if (op.getSinks())
     learn(op.getSinks().getType(), heads());
+  if (op.getSeqlensK())
+    learn(op.getSeqlensK().getType(), sequences());
   learnOutputs(op);
   auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
   if (!backward)
@@ -169,7 +171,20 @@ void KernelLaunch::addMatrices() {
   addInput("q", op.getQ(), conversion.names.queries());
   addInput("k", op.getK(), conversion.names.keys());
   addInput("v", op.getV(), conversion.names.keys());
+  if (op.getSeqlensK())
+    addInput("seqlens_k", op.getSeqlensK(), conversion.names.sequences());
   hasMatrices = true;
+}
+
+/// Without keys, the LSE of a row is its sink. No kernel runs then, and there
+/// is no constant that the results could be filled with.
+void KernelLaunch::addSinks(Value sinks, bool hasLse) {
+  addInput("sinks", sinks, conversion.names.heads());
+  StringRef keys = getDim(1, conversion.names.order.seq);
+  if (hasLse && !llvm::isDigit(keys.front()))
+    require(keys + " >= 1", "size " + keys +
+                                " must be at least 1: the LSE of a row without "
+                                "keys is its sink, and no kernel writes it");
 }
 
 /// The sizes of a table have names of their own, because it may have more

@@ -34,6 +34,7 @@ public:
   llvm::SmallVector<llvm::StringRef> rows() const { return {"B", "Hq", "Sq"}; }
   /// Returns the dimensions of tensors with one number for each query head.
   llvm::SmallVector<llvm::StringRef> heads() const { return {"Hq"}; }
+  llvm::SmallVector<llvm::StringRef> sequences() const { return {"B"}; }
 
   /// The static sizes of dimensions of this name, in rising order.
   std::set<int64_t> getSizes(llvm::StringRef name) const {
@@ -108,9 +109,12 @@ public:
   void addOutput(llvm::StringRef name, mlir::Value &value,
                  llvm::ArrayRef<llvm::StringRef> dims, llvm::StringRef kind,
                  std::optional<float> ifEmpty = std::nullopt);
-  /// Adds q, k and v. For dynamic numbers of heads, the kernel requires of a
+  /// Adds q, k and v, and the sequences' numbers of keys, if there are any. For
+  /// dynamic numbers of heads, the kernel requires of a
   /// call what the op's verifier checks of static ones.
   void addMatrices();
+  /// Adds the sinks of the forward op, behind the matrices.
+  void addSinks(mlir::Value sinks, bool hasLse);
   /// Add the captured tensors, which are inputs, and the captured scalars.
   void addCapturedVectors();
   void addCapturedScalars();

@@ -19,7 +19,17 @@ void KeyTileProgram::computePosition() {
   kvHead = head;
   group = headsOfGroup(q, k);
   numQueries = size(q, order.seq);
-  numKeys = size(k, order.seq);
+  numKeys = countKeys(k);
+}
+
+/// Returns the mask whose band leaves out blocks. Tiles that take turns must
+/// agree on who comes to a block of queries, which cannot be proven of a
+/// diagonal that depends on what is in memory: they come to all blocks.
+MaskAttr KeyTileProgram::getBandOfBlocks() {
+  MaskAttr mask = attention.getMaskAttr();
+  bool isKnown = !attention.getSeqlensK() || !mask ||
+                 mask.getAlignment() == MaskAlignment::TopLeft;
+  return turns && !isKnown ? MaskAttr() : mask;
 }
 
 /// If no query sees a key of the tile, one block remains, and all its queries
@@ -43,7 +53,9 @@ KeyTileProgram::FullBlocks KeyTileProgram::computeQueryBlocks() {
       mask ? sub(firstKey, diagonal(numQueries, numKeys)) : Value();
   if (mask && mask.getRight()) {
     firstSeeing = sub(onDiagonal, index(*mask.getRight()));
-    seeing.first = seeing.first ? max(firstSeeing, seeing.first) : firstSeeing;
+    if (getBandOfBlocks())
+      seeing.first =
+          seeing.first ? max(firstSeeing, seeing.first) : firstSeeing;
   }
   firstBlock = zero;
   if (seeing.first) {
@@ -56,7 +68,14 @@ KeyTileProgram::FullBlocks KeyTileProgram::computeQueryBlocks() {
   if (mask && mask.getLeft()) {
     lastSeeing = add(onDiagonal, *mask.getLeft());
     Value endOfBand = add(lastSeeing, keys);
-    end = end ? min(endOfBand, end) : endOfBand;
+    if (getBandOfBlocks())
+      end = end ? min(endOfBand, end) : endOfBand;
+  }
+  // Only where sequences have lengths of their own may a tile have no key.
+  if (attention.getSeqlensK() && !turns) {
+    Value hasKeys = less(firstKey, numKeys, arith::CmpIPredicate::slt);
+    Value seen = arith::SelectOp::create(b, hasKeys, numQueries, zero);
+    end = end ? min(seen, end) : seen;
   }
   if (end) {
     endBlock = max(min(ceilDiv(end, queries), endBlock), add(firstBlock, one));
@@ -143,7 +162,7 @@ KeyTileProgram::getMaskedSteps(const FullBlocks &full) {
 /// before those in front of it have come there, and wait; from the last block
 /// on, all tiles come to a block at about the time of their turn.
 bool KeyTileProgram::isReversed() {
-  MaskAttr mask = attention.getMaskAttr();
+  MaskAttr mask = getBandOfBlocks();
   return turns && mask && mask.getRight();
 }
 
@@ -186,7 +205,7 @@ Value KeyTileProgram::visibleQueries(Value firstQuery) {
 ///   ceil((keys n - diagonal + left + keys) / queries)
 /// but has one block at least.
 std::pair<Value, Value> KeyTileProgram::workTilesOf(Value block) {
-  MaskAttr mask = attention.getMaskAttr();
+  MaskAttr mask = getBandOfBlocks();
   Value first = zero, last = sub(ceilDiv(size(k, order.seq), keys), one);
   if (!mask)
     return {first, last};

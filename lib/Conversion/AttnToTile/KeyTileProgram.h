@@ -63,6 +63,7 @@ private:
   struct FullBlocks {
     mlir::Value from, below;
   };
+  attn::MaskAttr getBandOfBlocks();
   PositionRange keysOfTile() { return {firstKey, add(firstKey, keys - 1)}; }
   std::optional<FullBlocks> computeFullBlocksOfMod();
   MaskedSteps getMaskedSteps(const FullBlocks &full);

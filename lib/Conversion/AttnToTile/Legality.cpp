@@ -8,6 +8,7 @@
 
 #include "AttentionProgram.h"
 #include "CaptureReads.h"
+#include "FlattenBranches.h"
 #include "ModLegality.h"
 #include "QueryTerms.h"
 #include "VisibleRange.h"
@@ -66,10 +67,14 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
     data.push_back({name, typeOfResult(op, i), /*byCopyEngine=*/true,
                     /*isWritten=*/true});
   };
+  if (op.getSeqlensK())
+    addRows("seqlens_k", op.getSeqlensK().getType());
   if (auto sdpa = dyn_cast<SdpaOp>(op.getOperation())) {
     addResult("out", 0);
     if (sdpa.hasLse())
       addRows("lse", typeOfResult(op, 1), /*isWritten=*/true);
+    if (op.getSinks())
+      addRows("sinks", op.getSinks().getType());
     return data;
   }
   auto backward = cast<SdpaBackwardOp>(op.getOperation());
@@ -222,8 +227,6 @@ static Reason checkLengths(AttentionOpInterface op) {
   if (getDimOrder(op.getLayout()).isPacked())
     return llvm::formatv("sequences packed by cu_seqlens (layout {0})",
                          stringifyLayout(op.getLayout()));
-  if (op.getSeqlensK())
-    return "key lengths by sequence (seqlens_k)";
   return std::nullopt;
 }
 
@@ -365,12 +368,6 @@ static std::string adviseOnHeadDims(AttentionOpInterface op,
          "scale(...)";
 }
 
-static Reason checkSinks(AttentionOpInterface op) {
-  if (op.getSinks() && isa<SdpaOp>(op.getOperation()))
-    return "sinks";
-  return std::nullopt;
-}
-
 namespace {
 /// A reason for which there may be no kernel, and advice on what to change
 /// then.
@@ -390,15 +387,11 @@ static Reason ofOp(AttentionOpInterface op, const TargetDescription &,
 
 /// The checks, in the order in which users are told of their reasons.
 static constexpr Check kChecks[] = {
-    {ofOp<checkSinks>, "leave out sinks(...): with the LSE as a second result, "
-                       "out times 1 / (1 + "
-                       "exp(sink - lse)) is the result with a sink"},
     {checkElementTypes,
      "convert q, k, v and out to bf16 or f16 in front of the op and behind it"},
     {ofOp<checkLengths>,
-     "use a layout with a batch dimension (bshd, bhsd, sbhd) without "
-     "seqlens_k, and sequences of one length: one op for each length, or a "
-     "mask_mod that hides what was padded"},
+     "use a layout with a batch dimension (bshd, bhsd, sbhd), and pad "
+     "sequences to one length: seqlens_k(...) hides the keys behind each"},
     {checkHeadDims, ""}, // See adviseOnHeadDims.
     {ofOp<checkOperands>,
      "copy the operand to a memref without strides in the default memory "
@@ -413,28 +406,38 @@ static constexpr Check kChecks[] = {
      "write score_mod with operations that have a derivative "
      "(docs/reference/AttnPasses.md)"}};
 
+/// Returns the check that finds a reason, and the reason.
+static std::optional<std::pair<const Check *, std::string>>
+findFailedCheck(AttentionOpInterface op, const TargetDescription &target,
+                int64_t keys) {
+  OwningOpRef<Operation *> copy(op->clone());
+  auto flat = cast<AttentionOpInterface>(*copy);
+  for (auto [mod, numArguments] : flat.getMods())
+    flattenBranches(*mod);
+  for (const Check &check : kChecks)
+    if (Reason reason = check.explain(flat, target, keys))
+      return std::pair(&check, *reason);
+  return std::nullopt;
+}
+
 Reason fa4::explainUnsupported(AttentionOpInterface op,
                                const TargetDescription &target, int64_t keys) {
-  for (const Check &check : kChecks)
-    if (Reason reason = check.explain(op, target, keys))
-      return reason;
-  return std::nullopt;
+  auto failed = findFailedCheck(op, target, keys);
+  return failed ? Reason(failed->second) : std::nullopt;
 }
 
 Reason fa4::adviseUnsupported(AttentionOpInterface op,
                               const TargetDescription &target, int64_t keys) {
-  if (!explainUnsupported(op, target, keys))
+  auto failed = findFailedCheck(op, target, keys);
+  if (!failed)
     return std::nullopt;
   for (StringRef chip : knownTargets()) {
     const TargetDescription *other = lookupTarget(chip);
     if (!explainUnsupported(op, *other, keys))
       return llvm::formatv("there is a kernel for {0}: --chip={0}", chip);
   }
-  for (const Check &check : kChecks)
-    if (check.explain(op, target, keys))
-      return check.advice.empty() ? adviseOnHeadDims(op, target)
-                                  : check.advice.str();
-  return std::nullopt;
+  StringRef advice = failed->first->advice;
+  return advice.empty() ? adviseOnHeadDims(op, target) : advice.str();
 }
 
 LogicalResult fa4::checkLegality(AttentionOpInterface op,

@@ -10,6 +10,7 @@
 #include "AttentionProgram.h"
 #include "CaptureReads.h"
 #include "ExpandMath.h"
+#include "FlattenBranches.h"
 #include "ModVectorizer.h"
 #include "ScoreDerivative.h"
 #include "fa4/Conversion/LaneMathToLLVM/LaneMathToLLVM.h"
@@ -34,6 +35,8 @@ namespace {
 struct SimplifiedCopy {
   explicit SimplifiedCopy(AttentionOpInterface original)
       : op(cast<AttentionOpInterface>(original->clone())) {
+    for (auto [mod, numArguments] : op.getMods())
+      flattenBranches(*mod);
     simplifyMods(op);
   }
   SimplifiedCopy(const SimplifiedCopy &) = delete;

@@ -35,17 +35,16 @@ private:
 } // namespace
 
 Value QueryGradientProgram::buildStep(Value step, Value sums) {
-  Value tk = loadTile(kernel.getArgument(1), keys, getFirstKey(step), kvHead);
-  Value ds = round(buildGradient(tk, step), kernel.getArgument(0));
+  Value tk = loadTile(getArgument("k"), keys, getFirstKey(step), kvHead);
+  Value ds = round(buildGradient(tk, step), getArgument("q"));
   return tile::MmaOp::create(b, cast<VectorType>(sums.getType()), ds, tk, sums,
                              /*accumulate=*/Value(), /*transpose_a=*/false,
                              /*transpose_b=*/false);
 }
 
 void QueryGradientProgram::build() {
-  auto arguments = kernel.getArguments();
-  Value q = arguments[0], dq = getArgument("dq");
-  computePosition(q, /*k=*/arguments[1]);
+  Value q = getArgument("q"), dq = getArgument("dq");
+  computePosition(q, getArgument("k"));
   computeKeyBlocks();
   loadRowsOfTile();
   VectorType type =

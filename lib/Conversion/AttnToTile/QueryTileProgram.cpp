@@ -19,7 +19,7 @@ void QueryTileProgram::computePosition(Value q, Value k) {
   firstRow = takeWorkTile(rows);
   kvHead = fold<arith::DivUIOp>(head, headsOfGroup(q, k));
   numQueries = size(q, order.seq);
-  numKeys = size(k, order.seq);
+  numKeys = countKeys(k);
 }
 
 /// mask_mod hides the keys outside of the range that it implies, in each block.

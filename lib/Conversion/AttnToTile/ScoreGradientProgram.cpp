@@ -26,11 +26,10 @@ ScoreGradientProgram::ScoreGradientProgram(SdpaBackwardOp op,
 }
 
 void ScoreGradientProgram::loadRowsOfTile() {
-  auto arguments = kernel.getArguments();
-  rowShift = readRows(arguments[4], rows, firstRow, head);
-  rowDelta = readRows(arguments[5], rows, firstRow, head);
-  tq = loadTile(arguments[0], rows, firstRow, head);
-  tdout = loadTile(arguments[3], rows, firstRow, head);
+  rowShift = readRows(getArgument("shift"), rows, firstRow, head);
+  rowDelta = readRows(getArgument("delta"), rows, firstRow, head);
+  tq = loadTile(getArgument("q"), rows, firstRow, head);
+  tdout = loadTile(getArgument("dout"), rows, firstRow, head);
 }
 
 Value ScoreGradientProgram::getFirstKey(Value step) {
@@ -61,7 +60,7 @@ Value ScoreGradientProgram::buildWeights(Value scores, Value step,
 Value ScoreGradientProgram::buildGradient(Value tk, Value step) {
   Value firstKey = getFirstKey(step);
   Value weights = buildWeights(product(tq, tk), step, firstKey);
-  Value tv = loadTile(kernel.getArgument(2), keys, firstKey, kvHead);
+  Value tv = loadTile(getArgument("v"), keys, firstKey, kvHead);
   Value difference =
       arith::SubFOp::create(b, product(tdout, tv), overColumns(rowDelta, keys));
   return arith::MulFOp::create(b, weights, difference);

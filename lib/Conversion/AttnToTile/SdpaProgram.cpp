@@ -69,7 +69,7 @@ static bool mayHideKeys(const ScoreTerm &term) {
 namespace {
 /// The values that the loop over key blocks carries.
 struct SoftmaxState {
-  /// The sum of p v: rows x head dim.
+  /// The sum of p v: rows x head dim. Null if nothing has been added.
   Value sum;
   /// Row max of the scores so far, times scale.exponent, and row sum of p.
   Value max, normalizer;
@@ -82,11 +82,12 @@ public:
         terms(findScoreTerms(op.getScoreMod())),
         scale(chooseScoreScale(op, terms.get())),
         hasFullRange(mayExceedLimit(op)) {
-    q = kernel.getArgument(0);
-    k = kernel.getArgument(1);
-    v = kernel.getArgument(2);
+    q = getArgument("q");
+    k = getArgument("k");
+    v = getArgument("v");
     out = getArgument("out");
     lse = op.hasLse() ? getArgument("lse") : Value();
+    sinks = getArgument("sinks");
     headDim = cast<MemRefType>(v.getType()).getShape().back();
     chooseExponentLimit();
     scalesWithTerm =
@@ -100,6 +101,8 @@ public:
 private:
   void chooseExponentLimit();
   SoftmaxState buildLoop(Value queries);
+  SoftmaxState startWithSink();
+  Value getReference(Value max);
   SoftmaxState buildStep(Value queries, Value j,
                          std::optional<SoftmaxState> state);
   Value applyScoreMod(Value scores, ArrayRef<TileValue> arguments);
@@ -117,7 +120,8 @@ private:
   ScoreScale scale;
   /// True if the product with scale.before is that which adds the first term.
   bool scalesWithTerm;
-  Value q, k, v, out, lse;
+  Value q, k, v, out;
+  Value lse, sinks; ///< Null if there are none.
 
   /// Bound of a row's largest exponent; see chooseExponentLimit.
   double exponentLimit;
@@ -216,6 +220,36 @@ Value SdpaProgram::applyScoreMod(Value scores, ArrayRef<TileValue> arguments) {
 // Softmax
 //===----------------------------------------------------------------------===//
 
+/// Returns what exponents are relative to. Where all scores so far are -inf, or
+/// so low that their exponentials relative to 0 are 0, this is 0. Relative to a
+/// maximum of -inf they would not be numbers.
+Value SdpaProgram::getReference(Value max) {
+  Value tooLow = hasFullRange
+                     ? arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max,
+                                             splat(f32Rows(), -kInfinity))
+                     : arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, max,
+                                             splat(f32Rows(), -exponentLimit));
+  return arith::SelectOp::create(b, tooLow, splat(f32Rows(), 0.0), max);
+}
+
+/// Returns the state of rows whose only score is that of the sink, which is not
+/// multiplied by the scale. Its exponential is 1 relative to itself, or 0 where
+/// the sink is -inf. Scores of a linear score_mod lack what their query adds,
+/// and so does the sink.
+SoftmaxState SdpaProgram::startWithSink() {
+  Type element = cast<MemRefType>(sinks.getType()).getElementType();
+  Value rowSinks = widen(tile::LoadRowsOp::create(
+      b, VectorType::get({rows}, element), sinks, head, /*dim=*/IntegerAttr()));
+  if (terms && terms->score.hasTerm(movesRows))
+    rowSinks = arith::SubFOp::create(
+        b, rowSinks, sumOwnTerms(*terms, firstRow, firstRow, rows));
+  SoftmaxState state;
+  state.max = arith::MulFOp::create(b, rowSinks, splat(f32Rows(), kLog2E));
+  state.normalizer = math::Exp2Op::create(
+      b, arith::SubFOp::create(b, state.max, getReference(state.max)));
+  return state;
+}
+
 /// Builds the state behind block j. The state before is absent if there is only
 /// one block.
 SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
@@ -243,15 +277,7 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
       arith::MulFOp::create(b, blockMax, splat(f32Rows(), scale.exponent));
   if (state)
     next.max = arith::MaximumFOp::create(b, state->max, next.max);
-  // All scores so far are -inf, or so low that their exponentials relative to
-  // 0 are 0. Relative to a maximum of -inf they would not be numbers.
-  Value tooLow =
-      hasFullRange
-          ? arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, next.max,
-                                  splat(f32Rows(), -kInfinity))
-          : arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, next.max,
-                                  splat(f32Rows(), -exponentLimit));
-  Value reference = arith::SelectOp::create(b, tooLow, rowZero, next.max);
+  Value reference = getReference(next.max);
   Value factor, normalizer = rowZero;
   if (state)
     factor = math::Exp2Op::create(
@@ -270,7 +296,7 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
 
   Value tv = loadTile(v, keys, firstKey, kvHead);
   Value rescaled;
-  if (state)
+  if (state && state->sum)
     rescaled =
         arith::MulFOp::create(b, state->sum, overColumns(factor, headDim));
   next.sum = tile::MmaOp::create(b, f32Tile(headDim), narrow, tv, rescaled,
@@ -282,10 +308,14 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
 SoftmaxState SdpaProgram::buildLoop(Value queries) {
   // A single block is computed without a loop: folding a loop of one step would
   // leave a sum whose first term is zero times a factor.
+  std::optional<SoftmaxState> start;
+  if (sinks)
+    start = startWithSink();
   if (getConstantIntValue(numBlocks) == int64_t(1))
-    return buildStep(queries, zero, std::nullopt);
-  Value init[] = {splat(f32Tile(headDim), 0.0), splat(f32Rows(), -kInfinity),
-                  splat(f32Rows(), 0.0)};
+    return buildStep(queries, zero, start);
+  Value init[] = {splat(f32Tile(headDim), 0.0),
+                  start ? start->max : splat(f32Rows(), -kInfinity),
+                  start ? start->normalizer : splat(f32Rows(), 0.0)};
   ValueRange last = repeat(
       numBlocks, init, [&](Value j, ValueRange before) -> SmallVector<Value> {
         SoftmaxState next = buildStep(

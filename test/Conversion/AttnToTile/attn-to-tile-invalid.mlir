@@ -90,22 +90,6 @@ func.func @packed(%x: tensor<64x1x64xbf16>, %cu: tensor<3xi32>) -> tensor<64x1x6
 
 // -----
 
-func.func @lengths(%x: tensor<1x64x1x64xbf16>, %n: tensor<1xi32>) -> tensor<1x64x1x64xbf16> {
-  // expected-error @+1 {{not supported on sm_100a: key lengths by sequence (seqlens_k)}}
-  %o = attn.sdpa %x, %x, %x layout<bshd> seqlens_k(%n : tensor<1xi32>) : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
-  return %o : tensor<1x64x1x64xbf16>
-}
-
-// -----
-
-func.func @sinks(%x: tensor<1x64x1x64xbf16>, %s: tensor<1xf32>) -> tensor<1x64x1x64xbf16> {
-  // expected-error @+1 {{not supported on sm_100a: sinks}}
-  %o = attn.sdpa %x, %x, %x layout<bshd> sinks(%s : tensor<1xf32>) : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
-  return %o : tensor<1x64x1x64xbf16>
-}
-
-// -----
-
 func.func @far(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xbf16> {
   // expected-error @+1 {{not supported on sm_100a: a mask that reaches 4000000000 keys, more than 1073741824}}
   %o = attn.sdpa %x, %x, %x layout<bshd> mask<causal, left = 4000000000, top_left> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xbf16>
@@ -135,16 +119,15 @@ func.func @capture(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>, %a
 // -----
 
 func.func @control_flow(%dest: memref<1x64x1x64xbf16>, %x: memref<1x64x1x64xbf16>) {
-  // expected-error @+1 {{not supported on sm_100a: 'scf.if' in score_mod: only elementwise operations on numbers of up to 32 bits and index}}
+  // expected-error @+1 {{not supported on sm_100a: 'scf.for' in score_mod: only elementwise operations on numbers of up to 32 bits and index}}
   attn.sdpa %x, %x, %x layout<bshd> outs(%dest : memref<1x64x1x64xbf16>) : memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>, memref<1x64x1x64xbf16>
     score_mod(%s: f32, %b: index, %h: index, %i: index, %j: index) {
-      %c = arith.cmpi slt, %i, %j : index
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
       // expected-note @+1 {{this operation of score_mod}}
-      %r = scf.if %c -> (f32) {
-        scf.yield %s : f32
-      } else {
-        %n = arith.negf %s : f32
-        scf.yield %n : f32
+      %r = scf.for %n = %c0 to %i step %c1 iter_args(%t = %s) -> (f32) {
+        %n1 = arith.negf %t : f32
+        scf.yield %n1 : f32
       }
       attn.yield %r : f32
     }

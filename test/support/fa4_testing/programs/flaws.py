@@ -81,8 +81,6 @@ FLAWS = {
     "rank": lambda p, t: t.replace(f"{p.kind}<", f"{p.kind}<1x", 1),
     "no such op": _line("attn.sdpa", "attn.sdqa"),
     "power": _operation("%w = arith.index_cast %i : index to i32 %n = math.ipowi %w, %w : i32 %r = arith.sitofp %n : i32 to f32"),
-    "branch": _operation("%c = arith.cmpi slt, %i, %j : index %r = scf.if %c -> (f32) { scf.yield %s : f32 }"
-                         " else { %n = arith.negf %s : f32 scf.yield %n : f32 }"),
     "loop": _operation("%z = arith.constant 0 : index %o = arith.constant 1 : index "
                        "%r = scf.for %a = %z to %i step %o iter_args(%x = %s) -> (f32) { scf.yield %x : f32 }"),
     "f64 inside": _operation("%w = arith.extf %s : f32 to f64 %x = arith.mulf %w, %w : f64 %r = arith.truncf %x : f64 to f32"),
@@ -100,8 +98,6 @@ FLAWS = {
     "unused result": _operation("%w = math.erf %s : f32 %r = arith.negf %s : f32"),
     "round": _operation("%r = math.round %s : f32"),
     "no function": lambda p, t: t.replace("func.func @program", "func.func private @program", 1).replace("func.func", "scf.execute_region", 1),
-    "seqlens_k": lambda p, t: _clause("seqlens_k(%n : tensor<?xi32>)")(p, t.replace("@program(", "@program(%n: tensor<?xi32>, ", 1)),
-    "sinks": lambda p, t: _clause(f"sinks(%n : {p.kind}<?xf32>)")(p, t.replace("@program(", f"@program(%n: {p.kind}<?xf32>, ", 1)),
     "captured tensor": lambda p, t: _capture(p, f"{p.kind}<?x?x?x?x?xf32>"),
     "captured tensor of i64": lambda p, t: _capture(p, f"{p.kind}<?xi64>"),
     "captured i64": lambda p, t: _capture(p, "i64"),

@@ -76,6 +76,7 @@ SCORE_MODS = {
                   captures=(("memref<?xf32>", (0.03, -0.02)), table(("Sk",), 2.0))),
     "negated": dict(score=("arith.subf", ("arith.divf", ("sitofp", ("to_i32", I)), f32(-40)), S)),
     "absolute distance": dict(score=("math.fma", ("math.absf", distance(f32(1))), f32(-0.05), ("arith.addf", S, f32(3)))),
+    "branches": dict(score=("if", ("cmpi", "slt", J, I), ("if", ODD_KEYS, ("arith.mulf", S, S), f32(-np.inf)), ("math.tanh", S))),
     "narrow": dict(score=("arith.addf", S, ("bf16", distance(f32(1 / 64))))),
 }  # fmt: skip
 MASK_MODS = {
@@ -99,6 +100,7 @@ MASK_MODS = {
     "of the head": dict(visible=("cmpi", "ne", H, index(1))),
     "some rows": dict(visible=("cmpi", "ne", ("arith.remui", I, index(3)), index(0))),
     "uniform": dict(visible=("select", ("cmpi", "ult", B, J), ("cmpi", "sge", H, B), NEVER)),
+    "branches": dict(visible=("if", ("cmpi", "slt", I, index(50)), CAUSAL, ("if", ("cmpi", "eq", H, index(1)), DOCUMENTS, NEAR))),
     "with score_mod": dict(visible=NEAR, score=capped(S, f32(3)), mask=Mask(BR, 100, None)),
 }  # fmt: skip
 # Bounds that mean "none": differences with them do not have 32 bits.
@@ -153,6 +155,27 @@ LENGTHS = {
     "more keys, top left": dict(sizes=Sizes(1, 20, 390), mask=Mask.causal(TL)),
     "one query, causal": dict(sizes=Sizes(1, 1, 300), mask=Mask.causal(TL)),
 }  # fmt: skip
+# Sequences of lengths of their own, some of which have no key.
+OWN_LENGTHS = {
+    "full": dict(lengths=(150, 0, 3)),
+    "causal": dict(lengths=(0, 150, 129), mask=Mask.causal(BR)),
+    "top left": dict(lengths=(128, 100, 1), mask=Mask.causal(TL)),
+    "window": dict(lengths=(150, 140, 30), mask=Mask(BR, 20, 5)),
+    "static": dict(lengths=(150, 0, 127), static=ALL),
+    "documents": dict(lengths=(97, 150, 48), visible=DOCUMENTS),
+    "tensors": dict(lengths=(0, 150, 65), kind="tensor", head_dim=128, sinks="bf16"),
+    "one static block": dict(lengths=(128, 0, 30), static=ALL, sizes=Sizes(3, 100, 128, 1, 1), sinks="f32"),
+}  # fmt: skip
+OWN_LENGTHS = {name: dict(sizes=Sizes(3, 140, 150, 1, 2)) | form for name, form in OWN_LENGTHS.items()}
+SINKS = {
+    "f32": dict(sinks="f32", mask=Mask.causal(BR)),
+    "bf16": dict(sinks="bf16", lse=False),
+    "f16, alibi": dict(sinks="f16", **SCORE_MODS["alibi"]),
+    "softcap": dict(sinks="f32", head_dim=128, **SCORE_MODS["softcap"]),
+    "rows without keys": dict(sinks="f32", mask=Mask(BR, None, -30)),
+    "one static block": dict(sinks="f32", static=ALL, sizes=Sizes(1, 100, 128, 2, 1)),
+    "large scores": dict(sinks="f32", inputs="rising"),
+}  # fmt: skip
 OPTIONS = {
     "rescaled always": dict(options=("--rescale-threshold=0",), inputs="rising"),
     "rescaled late": dict(options=("--rescale-threshold=12",), inputs="rising"),
@@ -187,7 +210,7 @@ INPUTS = {
 }  # fmt: skip
 
 TABLES = dict(score=SCORE_MODS, mask=MASK_MODS, far=FAR, band=BANDS, layout=LAYOUTS, heads=HEADS,
-              lengths=LENGTHS, options=OPTIONS, inputs=INPUTS, schedule=SCHEDULES)  # fmt: skip
+              lengths=LENGTHS, own=OWN_LENGTHS, sinks=SINKS, options=OPTIONS, inputs=INPUTS, schedule=SCHEDULES)  # fmt: skip
 TABLES["band"] = {name: dict(mask=mask) for name, mask in BANDS.items()}
 CASES = {f"{table}-{name}": form for table, forms in TABLES.items() for name, form in forms.items()}
 CASES |= {f"scale-{name}": dict(scale=scale) for name, scale in SCALES.items()}

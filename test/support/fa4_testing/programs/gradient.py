@@ -27,7 +27,6 @@ class Gradient(Form):
     """A call of `attn.sdpa_backward`."""
 
     dlse: bool = False
-    sinks: str | None = None  # Their element type.
     dsinks: bool = False
     deterministic: bool = False
     wrt: tuple = ()  # Numbers of the captures whose gradients are results.
@@ -37,11 +36,11 @@ class Gradient(Form):
     def element(self, operand):
         if operand.startswith("dcapture"):
             return "f32"
-        return self.sinks if operand in ("sinks", "dsinks") else super().element(operand)
+        return super().element(operand)
 
     @property
     def operands(self):
-        return ("q", "k", "v", "out", "dout", "lse") + ("dlse",) * self.dlse + ("sinks",) * bool(self.sinks)
+        return ("q", "k", "v", "out", "dout", "lse") + ("dlse",) * self.dlse + self.beside
 
     @property
     def results(self):
@@ -57,7 +56,7 @@ class Gradient(Form):
         arguments += [f"%c{n}: {type}" for n, (type, _) in enumerate(self.captures)]
         dlse = f" dlse(%dlse : {self.type('dlse')})" if self.dlse else ""
         clauses = clauses_of(self.layout, self.mask, self.scale) + " deterministic" * self.deterministic
-        clauses += f" sinks(%sinks : {self.type('sinks')})" if self.sinks else ""
+        clauses += self.beside_clauses()
         clauses += self.captures_clause() + (f" wrt [{', '.join(map(str, self.wrt))}]" if self.wrt else "")
         types = ", ".join(self.type(x) for x in self.results)
         given = ", ".join(self.type(x) for x in self.operands[:6])
@@ -78,18 +77,12 @@ class Gradient(Form):
         gradient of an LSE of -inf is 0."""
         dtype = gpu.DTYPES[self.dtype]
         given = {x: rng.standard_normal(self.shape(x)).astype(dtype) for x in ("q", "k", "v", "dout")}
-        if self.sinks:
-            given["sinks"] = rng.standard_normal(self.shape("sinks")).astype(gpu.dtype_of(self.sinks))
-        out, lse = reference.sdpa(given["q"], given["k"], given["v"], **self.form(given))
-        given |= {"out": out.astype(dtype), "lse": lse.astype(np.float32)} | self.vectors()
+        out, lse = reference.sdpa(given["q"], given["k"], given["v"], **self.form())
+        given |= {"out": out.astype(dtype), "lse": lse.astype(np.float32)} | self.arrays_beside() | self.vectors()
         if self.dlse:
             dlse = rng.standard_normal(lse.shape).astype(np.float32)
             given["dlse"] = np.where(np.isfinite(lse), dlse, np.float32(0))
         return given
-
-    def form(self, given):
-        """Returns the reference's keywords."""
-        return super().form() | ({"sinks": given["sinks"]} if self.sinks else {})
 
     def derivative(self):
         """The same of gradients alone."""
@@ -103,7 +96,7 @@ class Gradient(Form):
     def check(self, given, results):
         """FlashAttention's rule. Returns name -> `reference.Errors`. Raises AssertionError."""
         call = [given[x] for x in ("q", "k", "v", "dout")]
-        form = self.form(given) | self.derivative() | {"dlse": given.get("dlse")}
+        form = self.form() | self.derivative() | {"dlse": given.get("dlse")}
         exact = reference.sdpa_backward(*call, **form)
         narrow = reference.sdpa_backward_same_dtype(*call, **form)
         if self.dsinks:

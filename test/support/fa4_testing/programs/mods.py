@@ -193,6 +193,10 @@ _NARROW = {
 }  # fmt: skip
 
 
+# What chooses between two values: an operation, and the two branches of an scf.if.
+CHOICES = ("select", "if")
+
+
 def typeof(expression):
     name = expression[0]
     if name in LEAVES:
@@ -203,7 +207,7 @@ def typeof(expression):
         return _CONVERT[name][2]
     if name in ("cmpi", "cmpf"):
         return "i1"
-    return typeof(expression[2 if name == "select" else 1])
+    return typeof(expression[2 if name in CHOICES else 1])
 
 
 def operands(expression):
@@ -234,11 +238,22 @@ def _constant(value, type):
 class _Printer:
     def __init__(self, captures):
         self.lines, self.names, self.captures = [], {}, captures
+        self.count = 0
 
     def define(self, text):
-        name = f"%x{len(self.lines)}"
+        name = f"%x{self.count}"
+        self.count += 1
         self.lines.append(f"{name} = {text}")
         return name
+
+    def branch(self, e):
+        """A block of its own, which yields the expression."""
+        lines, names = self.lines, self.names
+        self.lines, self.names = [], dict(names)
+        result = self.name(e)
+        body = " ".join([*self.lines, f"scf.yield {result} : {typeof(e)}"])
+        self.lines, self.names = lines, names
+        return f"{{ {body} }}"
 
     def name(self, e):
         if e not in self.names:
@@ -255,6 +270,9 @@ class _Printer:
             return self.define(f"memref.load %c{e[1]}[%h] : memref<?x{e[2]}>")
         if name == "const":
             return self.define(f"arith.constant {_constant(e[1], type)}")
+        if name == "if":
+            condition = self.name(e[1])
+            return self.define(f"scf.if {condition} -> ({type}) {self.branch(e[2])} else {self.branch(e[3])}")
         args = [self.name(part) for part in operands(e)]
         if name == "element":
             tensor = self.captures[e[1]]
@@ -322,7 +340,7 @@ def evaluate(expression, arguments, compute, known=None):
         args = [value(part) for part in operands(e)]
         if name == "element":
             return np.asarray(arguments["captures"][e[1]])[tuple(args)]
-        if name == "select":
+        if name in CHOICES:
             return np.where(*args)
         if name == "cmpi":
             return _COMPARE_I[e[1]](*args)
@@ -435,7 +453,7 @@ class _Derivative:
             return None
         x, r = [self.value(part) for part in parts], self.value(e)
         d, doubts = zip(*(each or (0.0, 0.0) for each in slopes))
-        if name == "select":
+        if name in CHOICES:
             return np.where(x[0], d[1], d[2]), np.where(x[0], doubts[1], doubts[2])
         if name in _CHOICES:
             isFirst = _CHOICES[name](x[0], x[1])
@@ -466,7 +484,7 @@ class _Derivative:
             return self.error
         if not parts or name in _STEPS or typeof(e) != "f32":
             return 0.0
-        if name == "select":
+        if name in CHOICES:
             return np.where(self.value(parts[0]), *map(self.rounding_error, parts[1:]))
         errors = [self.rounding_error(part) if typeof(part) == "f32" else 0.0 for part in parts]
         if name in _CHOICES:

@@ -47,9 +47,10 @@ class Sizes(NamedTuple):
         return tuple(values[letter] for letter in letters)
 
 
-# Operands and results with a number for each row of queries, for each head of queries, and with a row for each
-# key. All others have a row for each query.
+# Operands and results with a number for each row of queries, for each head of queries, with a row for each key,
+# and with a number for each sequence. All others have a row for each query.
 ROWS, HEADS, KEYS = ("lse", "dlse"), ("sinks", "dsinks"), ("k", "v", "dk", "dv")
+SEQUENCES = ("seqlens_k",)
 # Those with rows of the head dim of v.
 VALUES = ("v", "out", "dout", "dv")
 
@@ -60,6 +61,8 @@ def letters_of(operand, layout):
         return ["B", "Hq", "Sq"]
     if operand in HEADS or operand.startswith("dcapture"):
         return ["Hq"]
+    if operand in SEQUENCES:
+        return ["B"]
     seq, head = ("Sk", "Hkv") if operand in KEYS else ("Sq", "Hq")
     names = {"b": "B", "s": seq, "h": head, "d": "Dv" if operand in VALUES else "D"}
     return [names[letter] for letter in layout]
@@ -111,6 +114,8 @@ class Form:
     scale: float | None = None
     score: tuple | None = None
     visible: tuple | None = None
+    sinks: str | None = None  # Their element type.
+    lengths: tuple = ()  # seqlens_k, a number for each sequence.
     captures: tuple = ()  # (type, value); of a memref with a number for each query head, a tuple, of a tensor a Table
     kind: str = "memref"  # or "tensor"
     static: frozenset = frozenset()
@@ -138,7 +143,13 @@ class Form:
         return strides
 
     def element(self, operand):
-        return "f32" if operand in ROWS else self.dtype
+        given = dict.fromkeys(HEADS, self.sinks) | dict.fromkeys(SEQUENCES, "i32") | dict.fromkeys(ROWS, "f32")
+        return given.get(operand, self.dtype)
+
+    @property
+    def beside(self):
+        """Operands that not every form has."""
+        return ("seqlens_k",) * bool(self.lengths) + ("sinks",) * bool(self.sinks)
 
     def type(self, operand):
         element = self.element(operand)
@@ -154,6 +165,9 @@ class Form:
         return f"{self.kind}<{dims}{element}{layout}>"
 
     # -- Text ----------------------------------------------------------------
+
+    def beside_clauses(self):
+        return "".join(f" {name}(%{name} : {self.type(name)})" for name in self.beside)
 
     def captures_clause(self):
         if not self.captures:
@@ -172,6 +186,14 @@ class Form:
 
     # -- Numbers -------------------------------------------------------------
 
+    def arrays_beside(self):
+        """Returns the arrays of the operands that not every form has, by their names."""
+        rng = np.random.default_rng(zlib.crc32(repr(self).encode()))
+        arrays = {"seqlens_k": np.array(self.lengths, np.int32)} if self.lengths else {}
+        if self.sinks:
+            arrays["sinks"] = rng.standard_normal(self.shape("sinks")).astype(gpu.dtype_of(self.sinks))
+        return arrays
+
     def vectors(self):
         """Returns the captured arrays by their names."""
         values = {f"capture{n}": value for n, value in enumerate(self.values())}
@@ -189,7 +211,7 @@ class Form:
 
     def form(self):
         """Returns the reference's keywords."""
-        form = dict(layout=self.layout, mask=self.mask, scale=self.scale)
+        form = dict(layout=self.layout, mask=self.mask, scale=self.scale) | self.arrays_beside()
         if self.score is not None:
             form["score_mod"] = mods.score_function(self.score)
         if self.visible is not None:
@@ -231,8 +253,8 @@ class Program(Form):
     def mlir(self):
         inputs = ["q", "k", "v"]
         memref = self.kind == "memref"
-        clauses = clauses_of(self.layout, self.mask, self.scale) + self.captures_clause()
-        arguments = inputs + (self.results if memref else [])
+        clauses = clauses_of(self.layout, self.mask, self.scale) + self.beside_clauses() + self.captures_clause()
+        arguments = inputs + [*self.beside] + (self.results if memref else [])
         text = ", ".join(f"%{name}: {self.type(name)}" for name in arguments)
         for n, (type, _) in enumerate(self.captures):
             text += f", %c{n}: {type}"
@@ -369,7 +391,7 @@ def run(
         runs = [
             gpu.simulate(
                 kernel,
-                dict(zip("qkv", arrays)) | program.vectors(),
+                dict(zip("qkv", arrays)) | program.arrays_beside() | program.vectors(),
                 {name: dtypes[name] for name in program.results},
                 seeds=drawn,
                 options=["--threads", "1", f"--policy={policy}", *program.call(kernel)],

@@ -64,7 +64,7 @@ class Grammar:
             (self.pick("arith.divui", "arith.divsi", "arith.floordivsi", "arith.ceildivsi"), x, some),
             (self.pick("arith.remui", "arith.remsi"), x, some),
             (self.pick("arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui"), x, self.index(depth - 1)),
-            ("select", self.condition(depth - 1), x, self.index(depth - 1)),
+            (self.pick(*mods.CHOICES), self.condition(depth - 1), x, self.index(depth - 1)),
         )
 
     def integer(self, depth):
@@ -84,7 +84,7 @@ class Grammar:
             ("to_i32", self.index(depth - 1)),
             (self.pick("i8", "u8", "i16", "u16"), x),
             (self.pick("extui", "extsi"), self.condition(depth - 1)),
-            ("select", self.condition(depth - 1), x, y),
+            (self.pick(*mods.CHOICES), self.condition(depth - 1), x, y),
         )  # fmt: skip
 
     def condition(self, depth):
@@ -96,7 +96,7 @@ class Grammar:
         return self.pick(
             (self.pick("arith.andi", "arith.ori", "arith.xori"), x, self.condition(depth - 1)),
             ("arith.xori", x, ("const", 1, "i1")),
-            ("select", x, self.condition(depth - 1), self.condition(depth - 1)),
+            (self.pick(*mods.CHOICES), x, self.condition(depth - 1), self.condition(depth - 1)),
             ("cmpf", self.pick("oeq", "une", "olt", "oge", "ult", "ord"), self.exact(depth - 1), self.exact(depth - 1)),
         )
 
@@ -126,7 +126,7 @@ class Grammar:
             (self.pick("math.sqrt", "math.rsqrt", "math.log", "math.log2"), positive),
             ("math.fma", x, y, self.score(depth - 1)),
             ("math.copysign", x, self.exact(depth - 1)),
-            ("select", self.condition(depth - 1), x, y),
+            (self.pick(*mods.CHOICES), self.condition(depth - 1), x, y),
         )
 
 
@@ -204,6 +204,17 @@ def _subset(rng, of, chance):
     return [x for x in of if rng.random() < chance]
 
 
+def _draw_sinks(rng):
+    return ("f32", "bf16", "f16")[rng.integers(3)] if rng.random() < 0.25 else None
+
+
+def _draw_lengths(rng, sizes):
+    """A length for each sequence, of which some are as long as there is room, and some have no key."""
+    if rng.random() < 0.75:
+        return ()
+    return tuple(int(rng.choice([0, sizes.sk, rng.integers(sizes.sk + 1)])) for _ in range(sizes.b))
+
+
 def draw_program(rng) -> Program:
     def pick(*choices):
         return choices[rng.integers(len(choices))]
@@ -224,12 +235,14 @@ def draw_program(rng) -> Program:
         if any(how == "static" for _, how in strided):
             static = everything  # Strides of elements that are known.
     plain = score is None
+    sizes = _draw_sizes(rng)
     return Program(
         head_dim=pick(32, 64, 64, 96, 128, 128), dtype=pick("bf16", "f16"),
-        layout=pick("bshd", "bhsd", "sbhd"), sizes=_draw_sizes(rng),
+        layout=pick("bshd", "bhsd", "sbhd"), sizes=sizes,
         mask=_draw_mask(rng) if rng.random() < 0.6 else None,
         scale=pick(None, None, 0.0, -0.11, 0.05, 0.3, 1.0 / 64) if rng.random() < 0.6 else None,
         score=score, visible=visible, captures=captures, lse=lse, kind=kind,
+        sinks=_draw_sinks(rng), lengths=_draw_lengths(rng, sizes),
         static=frozenset(static), strided=strided,
         inputs=pick("normal", "large", "constant", "rising", "falling") if plain else "normal",
         chip=pick("sm_100a", "sm_100a", "sm_103a"),
@@ -293,14 +306,13 @@ def draw_gradient(rng) -> Gradient:
     if rng.random() < 0.04:
         program = dataclasses.replace(program, visible=("const", int(rng.integers(2)), "i1"))
     kept = {field.name: getattr(program, field.name) for field in dataclasses.fields(Form)}
-    sinks = pick(None, None, "f32", "bf16", "f16")
-    dsinks = bool(sinks and rng.random() < 0.7)
+    dsinks = bool(program.sinks and rng.random() < 0.7)
     renamed = {"out": "dq", "lse": "dout"}
     strided = tuple((renamed.get(name, name), how) for name, how in kept["strided"])
     head_dim = pick(32, 64, 64, 96, 128, 128, 48, 80, 112)
     return _draw_wrt(rng, Gradient(**kept | dict(
         head_dim=head_dim, head_dim_v=pick(None, None, 32, 64, 112, 128),
-        strided=strided, dlse=rng.random() < 0.3, sinks=sinks, dsinks=dsinks,
+        strided=strided, dlse=rng.random() < 0.3, dsinks=dsinks,
         deterministic=rng.random() < 0.4,
         options=pick((), (), *((f"--schedule={schedule}",) for schedule in ("grid", "lpt"))),
     )))  # fmt: skip
