@@ -46,7 +46,7 @@ def test_sinks():
     spec = dict(q="B Sq H 64", k="B Sk G 64", sinks=True)
     call = dict(q=draw(2, 40, HEADS, 64), k=draw(2, 0, KEY_HEADS, 64), v=draw(2, 0, KEY_HEADS, 64), sinks=np.ones(HEADS, np.float32))
     assert (fa4.compile(fa4.sdpa(**spec), verify=False).simulate(**call).out == 0).all()
-    with pytest.raises(fa4.LaunchError, match="size Sk must be at least 1: the LSE of a row without keys is its sink"):
+    with pytest.raises(fa4.SimulationError, match="size Sk must be at least 1: the LSE of a row without keys is its sink"):
         fa4.compile(fa4.sdpa(**spec, lse=True), verify=False).simulate(**call)
 
 
