@@ -102,8 +102,7 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
       return signalPassFailure();
     SymbolTable symbols(module);
     for (AttentionOpInterface op : ops) {
-      for (auto [mod, numArguments] : op.getMods())
-        flattenBranches(*mod);
+      flattenBranches(op);
       simplifyMods(op);
       decideComparisons(op.getMaskMod());
       simplifyMods(op);

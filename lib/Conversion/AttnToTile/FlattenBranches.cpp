@@ -10,20 +10,16 @@
 #include "fa4/Dialect/Attn/Transforms/ModRegions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace fa4;
 
 /// Returns true for an index at which a tensor has an element in any case.
 static bool isSafe(Value index, Region &region) {
-  auto argument = dyn_cast<BlockArgument>(index);
-  if (!argument)
-    return false;
-  unsigned head =
-      cast<BlockArgument>(attn::getHeadArgument(region)).getArgNumber();
-  return argument.getArgNumber() == head ||
-         argument.getArgNumber() + 1 == head /*the batch*/;
+  auto head = cast<BlockArgument>(attn::getHeadArgument(region));
+  Value batch = region.getArgument(head.getArgNumber() - 1);
+  return index == head || index == batch;
 }
 
 /// Lets the reads of a branch read the first element where the branch is not
@@ -75,11 +71,16 @@ static void flatten(scf::IfOp conditional, Region &region) {
   conditional.erase();
 }
 
-void fa4::flattenBranches(Region &region) {
+static void flattenRegion(Region &region) {
   // Inner branches come before the outer ones that hold them.
   SmallVector<scf::IfOp> branches;
   region.walk<WalkOrder::PostOrder>(
       [&](scf::IfOp conditional) { branches.push_back(conditional); });
   for (scf::IfOp conditional : branches)
     flatten(conditional, region);
+}
+
+void fa4::flattenBranches(attn::AttentionOpInterface op) {
+  for (auto [mod, numArguments] : op.getMods())
+    flattenRegion(*mod);
 }

@@ -9,19 +9,20 @@
 #ifndef FA4_LIB_CONVERSION_ATTNTOTILE_FLATTENBRANCHES_H
 #define FA4_LIB_CONVERSION_ATTNTOTILE_FLATTENBRANCHES_H
 
-#include "mlir/IR/Region.h"
+#include "fa4/Dialect/Attn/IR/Attn.h"
 
 namespace fa4 {
 
-/// Replaces each `scf.if` of a score_mod or mask_mod by the operations of both
-/// branches, and a selection for each result. A lane works on many scores at
-/// once, of which some take one branch and some the other.
+/// Replaces each `scf.if` of the op's score_mod and mask_mod by the operations
+/// of both branches, and a selection for each result. A lane works on many
+/// scores at once, of which some take one branch and some the other.
 ///
-/// This is sound for kernels although neither branch was guarded by nothing: an
-/// element that is read beyond a table's end is another one of the table
-/// (docs/support-matrix.md), a division by zero has some result, and a
-/// derivative is selected, not multiplied by 0.
-void flattenBranches(mlir::Region &region);
+/// Both branches are computed for all scores, which is sound in a kernel: a
+/// division by zero has some result, and a derivative is selected, not
+/// multiplied by 0. A branch may be what keeps an index of a captured tensor in
+/// bounds. Where it is not taken, the index is 0, unless it is the batch's or
+/// the head's, at which tensors have elements.
+void flattenBranches(attn::AttentionOpInterface op);
 
 } // namespace fa4
 

@@ -110,8 +110,8 @@ public:
                  llvm::ArrayRef<llvm::StringRef> dims, llvm::StringRef kind,
                  std::optional<float> ifEmpty = std::nullopt);
   /// Adds q, k and v, and the sequences' numbers of keys, if there are any. For
-  /// dynamic numbers of heads, the kernel requires of a
-  /// call what the op's verifier checks of static ones.
+  /// dynamic numbers of heads, the kernel requires of a call what the op's
+  /// verifier checks of static ones.
   void addMatrices();
   /// Adds the sinks of the forward op, behind the matrices.
   void addSinks(mlir::Value sinks, bool hasLse);

@@ -412,8 +412,7 @@ findFailedCheck(AttentionOpInterface op, const TargetDescription &target,
                 int64_t keys) {
   OwningOpRef<Operation *> copy(op->clone());
   auto flat = cast<AttentionOpInterface>(*copy);
-  for (auto [mod, numArguments] : flat.getMods())
-    flattenBranches(*mod);
+  flattenBranches(flat);
   for (const Check &check : kChecks)
     if (Reason reason = check.explain(flat, target, keys))
       return std::pair(&check, *reason);
@@ -443,13 +442,13 @@ Reason fa4::adviseUnsupported(AttentionOpInterface op,
 LogicalResult fa4::checkLegality(AttentionOpInterface op,
                                  const TargetDescription &target,
                                  int64_t keys) {
-  Reason reason = explainUnsupported(op, target, keys);
-  if (!reason)
+  auto failed = findFailedCheck(op, target, keys);
+  if (!failed)
     return success();
   InFlightDiagnostic diagnostic = op->emitOpError("not supported on ")
-                                  << target.chip << ": " << *reason;
+                                  << target.chip << ": " << failed->second;
   // Only the check of the regions refuses single operations.
-  if (reason == checkMods(op))
+  if (failed->first->explain == ofOp<checkMods>)
     pointAtOperation(diagnostic, op);
   return diagnostic;
 }

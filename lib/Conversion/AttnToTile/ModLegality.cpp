@@ -35,8 +35,7 @@ namespace {
 struct SimplifiedCopy {
   explicit SimplifiedCopy(AttentionOpInterface original)
       : op(cast<AttentionOpInterface>(original->clone())) {
-    for (auto [mod, numArguments] : op.getMods())
-      flattenBranches(*mod);
+    flattenBranches(op);
     simplifyMods(op);
   }
   SimplifiedCopy(const SimplifiedCopy &) = delete;

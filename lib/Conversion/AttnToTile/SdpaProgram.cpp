@@ -306,11 +306,11 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
 }
 
 SoftmaxState SdpaProgram::buildLoop(Value queries) {
-  // A single block is computed without a loop: folding a loop of one step would
-  // leave a sum whose first term is zero times a factor.
   std::optional<SoftmaxState> start;
   if (sinks)
     start = startWithSink();
+  // A single block is computed without a loop: folding a loop of one step would
+  // leave a sum whose first term is zero times a factor.
   if (getConstantIntValue(numBlocks) == int64_t(1))
     return buildStep(queries, zero, start);
   Value init[] = {splat(f32Tile(headDim), 0.0),

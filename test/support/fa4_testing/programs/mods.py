@@ -194,7 +194,7 @@ _NARROW = {
 
 
 # What chooses between two values: an operation, and the two branches of an scf.if.
-CHOICES = ("select", "if")
+SELECTIONS = ("select", "if")
 
 
 def typeof(expression):
@@ -207,7 +207,7 @@ def typeof(expression):
         return _CONVERT[name][2]
     if name in ("cmpi", "cmpf"):
         return "i1"
-    return typeof(expression[2 if name in CHOICES else 1])
+    return typeof(expression[2 if name in SELECTIONS else 1])
 
 
 def operands(expression):
@@ -340,7 +340,7 @@ def evaluate(expression, arguments, compute, known=None):
         args = [value(part) for part in operands(e)]
         if name == "element":
             return np.asarray(arguments["captures"][e[1]])[tuple(args)]
-        if name in CHOICES:
+        if name in SELECTIONS:
             return np.where(*args)
         if name == "cmpi":
             return _COMPARE_I[e[1]](*args)
@@ -453,7 +453,7 @@ class _Derivative:
             return None
         x, r = [self.value(part) for part in parts], self.value(e)
         d, doubts = zip(*(each or (0.0, 0.0) for each in slopes))
-        if name in CHOICES:
+        if name in SELECTIONS:
             return np.where(x[0], d[1], d[2]), np.where(x[0], doubts[1], doubts[2])
         if name in _CHOICES:
             isFirst = _CHOICES[name](x[0], x[1])
@@ -484,7 +484,7 @@ class _Derivative:
             return self.error
         if not parts or name in _STEPS or typeof(e) != "f32":
             return 0.0
-        if name in CHOICES:
+        if name in SELECTIONS:
             return np.where(self.value(parts[0]), *map(self.rounding_error, parts[1:]))
         errors = [self.rounding_error(part) if typeof(part) == "f32" else 0.0 for part in parts]
         if name in _CHOICES:

@@ -64,7 +64,7 @@ class Grammar:
             (self.pick("arith.divui", "arith.divsi", "arith.floordivsi", "arith.ceildivsi"), x, some),
             (self.pick("arith.remui", "arith.remsi"), x, some),
             (self.pick("arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui"), x, self.index(depth - 1)),
-            (self.pick(*mods.CHOICES), self.condition(depth - 1), x, self.index(depth - 1)),
+            (self.pick(*mods.SELECTIONS), self.condition(depth - 1), x, self.index(depth - 1)),
         )
 
     def integer(self, depth):
@@ -84,7 +84,7 @@ class Grammar:
             ("to_i32", self.index(depth - 1)),
             (self.pick("i8", "u8", "i16", "u16"), x),
             (self.pick("extui", "extsi"), self.condition(depth - 1)),
-            (self.pick(*mods.CHOICES), self.condition(depth - 1), x, y),
+            (self.pick(*mods.SELECTIONS), self.condition(depth - 1), x, y),
         )  # fmt: skip
 
     def condition(self, depth):
@@ -96,7 +96,7 @@ class Grammar:
         return self.pick(
             (self.pick("arith.andi", "arith.ori", "arith.xori"), x, self.condition(depth - 1)),
             ("arith.xori", x, ("const", 1, "i1")),
-            (self.pick(*mods.CHOICES), x, self.condition(depth - 1), self.condition(depth - 1)),
+            (self.pick(*mods.SELECTIONS), x, self.condition(depth - 1), self.condition(depth - 1)),
             ("cmpf", self.pick("oeq", "une", "olt", "oge", "ult", "ord"), self.exact(depth - 1), self.exact(depth - 1)),
         )
 
@@ -126,7 +126,7 @@ class Grammar:
             (self.pick("math.sqrt", "math.rsqrt", "math.log", "math.log2"), positive),
             ("math.fma", x, y, self.score(depth - 1)),
             ("math.copysign", x, self.exact(depth - 1)),
-            (self.pick(*mods.CHOICES), self.condition(depth - 1), x, y),
+            (self.pick(*mods.SELECTIONS), self.condition(depth - 1), x, y),
         )
 
 
