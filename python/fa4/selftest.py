@@ -84,10 +84,14 @@ CASES = (
     Case("mask_mod", {"mask_mod": _stripes}),
     Case("captured_tensor", {"score_mod": _slopes, "captures": {"slopes": "f32 Hq"}}),
     Case("captured_table", {"score_mod": _bias_of_key, "captures": {"table": "f32 B Sk"}}),
+    Case("sinks", {"sinks": "f32"}),
+    Case("seqlens_k", {"seqlens_k": True}),
     Case("gradient", {}, 64, backward=True, is_timed=True),
     Case("gradient_causal", {"mask": "causal"}, backward=True, is_timed=True),
     Case("gradient_score_mod", {"score_mod": _scaled, "captures": {"cap": "f32"}}, 64, backward=True),
     Case("gradient_mask_mod", {"mask_mod": _stripes}, 64, backward=True),
+    Case("gradient_sinks", {"sinks": "f32"}, 64, backward=True),
+    Case("gradient_seqlens_k", {"seqlens_k": True}, 64, backward=True),
     Case("gradient_deterministic", {}, 64, backward=True, deterministic=True),
 )
 
@@ -108,6 +112,10 @@ def _draw(spec, sizes, rng) -> dict:
         if name in ("q", "k", "v", "dout"):
             whole = [size if isinstance(size, int) else names[size] for size in shape]
             call[name] = rng.standard_normal(whole, np.float32).astype(dtype)
+    if spec.sinks:
+        call["sinks"] = rng.standard_normal(sizes["Hq"], np.float32).astype(numpy_dtype(spec.sinks))
+    if spec.seqlens_k:
+        call["seqlens_k"] = rng.integers(1, sizes["Sk"] + 1, sizes["B"], np.int32)
     for name, kind in spec.captures.items():
         shape = [names[size] for size in kind.split()[1:]]
         if shape:

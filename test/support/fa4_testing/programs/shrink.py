@@ -66,9 +66,11 @@ def _without_capture(program, n):
 
 
 def with_sizes(program, sizes):
-    """Smaller ones: captured vectors have a number for each query head."""
+    """Other ones, of which there may be fewer sequences and query heads, for each of which captured vectors and lengths have a number. A
+    sequence has no more keys than there is room for."""
     captures = tuple((type, value[: sizes.hq] if isinstance(value, tuple) else value) for type, value in program.captures)
-    return dataclasses.replace(program, sizes=sizes, captures=captures)
+    lengths = tuple(min(length, sizes.sk) for length in program.lengths[: sizes.b])
+    return dataclasses.replace(program, sizes=sizes, captures=captures, lengths=lengths)
 
 
 def smaller(program: Program):
