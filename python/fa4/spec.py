@@ -337,6 +337,7 @@ class Spec:
         """What this spec has for the sizes of the manifest. Those of a table are named by its number among the captures."""
         homes = (("B", "q", "b"), ("Sq", "q", "s"), ("Tq", "q", "t"), ("Hq", "q", "h"), ("Sk", "k", "s"), ("Tk", "k", "t"), ("Hkv", "k", "h"))
         sizes = {name: getattr(self, tensor)[self.layout.index(letter)] for name, tensor, letter in homes if letter in self.layout}
+        sizes |= {"Bounds": "B+1"} if self.is_packed else {}
         tensors = self.captured_tensors
         for number, name in enumerate(self.all_captures):
             sizes |= {f"capture{number}_{dim}": size for dim, size in enumerate(tensors.get(name, ()))}

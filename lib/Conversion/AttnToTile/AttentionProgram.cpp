@@ -64,12 +64,66 @@ AttentionProgram::AttentionProgram(AttentionOpInterface op,
 }
 
 Value AttentionProgram::takeWorkTile(int64_t rows) {
-  Type type = b.getIndexType();
-  auto tile = tile::WorkTileOp::create(b, TypeRange{type, type, type});
+  SmallVector<Type> types(kernel.getGrid().size(), b.getIndexType());
+  auto tile = tile::WorkTileOp::create(b, types);
   tileIndex = tile.getResult(0);
   head = tile.getResult(1);
-  batch = tile.getResult(2);
+  if (!order.isPacked())
+    batch = tile.getResult(2);
+  else if (getArgument(kTileNumbers))
+    takeListedTile(tileIndex);
   return mul(tileIndex, index(rows));
+}
+
+Value AttentionProgram::readIndex(Value memref, Value at) {
+  return arith::IndexCastOp::create(b, b.getIndexType(),
+                                    tile::LoadScalarOp::create(b, memref, at));
+}
+
+static StringRef getBoundsName(TokenSide side) {
+  return side == TokenSide::Queries ? "cu_seqlens_q" : "cu_seqlens_k";
+}
+
+/// A tile of the list that belongs to no sequence has neither queries nor keys.
+/// It lies behind the last row: it is computed, for one block of zeros, and
+/// nothing of it is stored.
+void AttentionProgram::takeListedTile(Value number) {
+  Value sequence = readIndex(getArgument(kTileSequences), number);
+  isOfSequence = less(sequence, zero, arith::CmpIPredicate::sge);
+  batch = max(sequence, 0);
+  // Passes know of a number in memory what its bounds tell. A sequence has no
+  // more tiles than the list.
+  tileIndex = min(max(readIndex(getArgument(kTileNumbers), number), 0),
+                  size(getArgument(kTileNumbers), 0));
+  for (auto [side, tokens] : {std::pair(TokenSide::Queries, &queryTokens),
+                              std::pair(TokenSide::Keys, &keyTokens)}) {
+    if (!getArgument(getBoundsName(side)))
+      continue;
+    TokenRange found = readTokens(side, batch);
+    Value behind = size(getMatrix(side), order.seq);
+    tokens->first =
+        arith::SelectOp::create(b, isOfSequence, found.first, behind);
+    tokens->end = arith::SelectOp::create(b, isOfSequence, found.end, behind);
+  }
+}
+
+TokenRange AttentionProgram::readTokens(TokenSide side, Value sequence) {
+  Value bounds = getArgument(getBoundsName(side));
+  Value count = size(getMatrix(side), order.seq);
+  Value first = min(max(readIndex(bounds, sequence), 0), count);
+  Value end = min(max(readIndex(bounds, add(sequence, one)), first), count);
+  return {first, end};
+}
+
+Value AttentionProgram::countSequences(TokenSide side) {
+  return sub(size(getArgument(getBoundsName(side)), 0), one);
+}
+
+const TokenRange &AttentionProgram::tokensOf(Value memref) {
+  StringRef name =
+      kernel.getArgName(cast<BlockArgument>(memref).getArgNumber());
+  bool isOfKeys = llvm::is_contained({"k", "v", "dk", "dv"}, name);
+  return isOfKeys ? keyTokens : queryTokens;
 }
 
 Value AttentionProgram::size(Value memref, unsigned dim) {
@@ -80,13 +134,16 @@ Value AttentionProgram::headsOfGroup(Value q, Value k) {
   return fold<arith::DivUIOp>(size(q, order.head), size(k, order.head));
 }
 
+Value AttentionProgram::countQueries(Value q) {
+  return queryTokens.first ? sub(queryTokens.end, queryTokens.first)
+                           : size(q, order.seq);
+}
+
 Value AttentionProgram::countKeys(Value k) {
-  Value room = size(k, order.seq), lengths = getArgument("seqlens_k");
-  if (!lengths)
-    return room;
-  Value length = arith::IndexCastOp::create(
-      b, b.getIndexType(), tile::LoadScalarOp::create(b, lengths, batch));
-  return min(max(length, 0), room);
+  Value room = keyTokens.first ? sub(keyTokens.end, keyTokens.first)
+                               : size(k, order.seq);
+  Value lengths = getArgument("seqlens_k");
+  return lengths ? min(max(readIndex(lengths, batch), 0), room) : room;
 }
 
 Value AttentionProgram::diagonal(Value numQueries, Value numKeys) {
@@ -172,10 +229,13 @@ DenseI64ArrayAttr AttentionProgram::tileDims() {
   return b.getDenseI64ArrayAttr({order.seq, order.dim});
 }
 
-SmallVector<Value> AttentionProgram::indices(Value position, Value head) {
+SmallVector<Value> AttentionProgram::indices(Value memref, Value position,
+                                             Value head) {
   SmallVector<Value> result(order.rank);
-  result[*order.batch] = batch;
-  result[order.seq] = position;
+  if (order.batch)
+    result[*order.batch] = batch;
+  Value first = tokensOf(memref).first;
+  result[order.seq] = first ? add(first, position) : position;
   result[order.head] = head;
   result[order.dim] = zero;
   return result;
@@ -183,9 +243,11 @@ SmallVector<Value> AttentionProgram::indices(Value position, Value head) {
 
 SmallVector<Value> AttentionProgram::rowIndices(Value position, Value head) {
   SmallVector<Value> result(order.lseRank());
-  result[*order.lseBatch()] = batch;
+  if (!order.isPacked())
+    result[*order.lseBatch()] = batch;
   result[order.lseHead()] = head;
-  result[order.lseSeq()] = position;
+  result[order.lseSeq()] =
+      queryTokens.first ? add(queryTokens.first, position) : position;
   return result;
 }
 
@@ -194,14 +256,14 @@ Value AttentionProgram::loadTile(Value memref, int64_t rows, Value position,
   auto type = cast<MemRefType>(memref.getType());
   auto tile =
       VectorType::get({rows, type.getShape().back()}, type.getElementType());
-  return tile::LoadOp::create(b, tile, memref, indices(position, head),
+  return tile::LoadOp::create(b, tile, memref, indices(memref, position, head),
                               tileDims());
 }
 
 void AttentionProgram::storeTile(Value tile, Value memref, Value position,
                                  Value head) {
-  tile::StoreOp::create(b, tile, memref, indices(position, head),
-                        /*to=*/Value(), tileDims());
+  tile::StoreOp::create(b, tile, memref, indices(memref, position, head),
+                        /*to=*/tokensOf(memref).end, tileDims());
 }
 
 Value AttentionProgram::loadRows(Value memref, int64_t rows, Value position,
@@ -214,7 +276,7 @@ Value AttentionProgram::loadRows(Value memref, int64_t rows, Value position,
 void AttentionProgram::storeRows(Value values, Value memref, Value position,
                                  Value head) {
   tile::StoreOp::create(b, values, memref, rowIndices(position, head),
-                        /*to=*/Value(), /*dims=*/DenseI64ArrayAttr());
+                        /*to=*/queryTokens.end, /*dims=*/DenseI64ArrayAttr());
 }
 
 Value AttentionProgram::readRows(Value memref, int64_t rows, Value position,

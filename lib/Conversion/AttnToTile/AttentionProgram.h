@@ -54,6 +54,20 @@ struct ScoreScale {
 ScoreScale chooseScoreScale(attn::AttentionOpInterface op,
                             const ScoreTerms *terms = nullptr);
 
+/// The tensors whose rows are those of queries, and those of keys.
+enum class TokenSide { Queries, Keys };
+
+/// The rows [first, end) that a sequence has in packed tensors. Null if
+/// positions count from the tensor's first row.
+struct TokenRange {
+  mlir::Value first, end;
+};
+
+/// The names of the arguments that list the work tiles of packed sequences
+/// (PackedTilesProgram.h).
+inline constexpr llvm::StringLiteral kTileSequences = "tile_sequences",
+                                     kTileNumbers = "tile_numbers";
+
 /// Builds the program of one kernel of an attention op: index arithmetic, which
 /// is folded as it is built, and tiles.
 class AttentionProgram {
@@ -95,10 +109,19 @@ protected:
     return mlir::arith::CmpIOp::create(b, predicate, x, y);
   }
   /// Reads the position of the work tile: sets head and batch, and returns the
-  /// first of its `rows` rows.
+  /// first of its `rows` rows. Where the kernel has a list of the work tiles of
+  /// packed sequences, the row is one of the sequence, and the rows of both
+  /// sides are set; otherwise, tensors are one sequence.
   mlir::Value takeWorkTile(int64_t rows);
   mlir::Value size(mlir::Value memref, unsigned dim);
-  /// Returns the number of keys of the work tile's sequence.
+  /// Returns the rows of packed sequence `sequence`. Bounds in memory that are
+  /// no rows, or do not ascend, count as the nearest that do.
+  TokenRange readTokens(TokenSide side, mlir::Value sequence);
+  mlir::Value countSequences(TokenSide side);
+  /// Returns true if the number of keys of a sequence stands in memory.
+  bool hasOwnLengths() { return order.isPacked() || attention.getSeqlensK(); }
+  /// Returns the number of queries, and of keys, of the work tile's sequence.
+  mlir::Value countQueries(mlir::Value q);
   mlir::Value countKeys(mlir::Value k);
   /// Returns the number of query heads that share a key/value head.
   mlir::Value headsOfGroup(mlir::Value q, mlir::Value k);
@@ -136,7 +159,9 @@ protected:
   /// Returns null if the kernel has no argument of this name.
   mlir::Value getArgument(llvm::StringRef name);
   /// Loads rows [position, position + rows) of one head from a tensor in the
-  /// op's layout.
+  /// op's layout. Positions are those in the work tile's sequence. Rows behind
+  /// the end of a packed sequence are those of the next one; none of them is
+  /// stored.
   mlir::Value loadTile(mlir::Value memref, int64_t rows, mlir::Value position,
                        mlir::Value head);
   void storeTile(mlir::Value tile, mlir::Value memref, mlir::Value position,
@@ -151,8 +176,8 @@ protected:
   /// its row. The tensor may begin anywhere and have any strides.
   mlir::Value readRows(mlir::Value memref, int64_t rows, mlir::Value position,
                        mlir::Value head);
-  llvm::SmallVector<mlir::Value> indices(mlir::Value position,
-                                         mlir::Value head);
+  llvm::SmallVector<mlir::Value>
+  indices(mlir::Value memref, mlir::Value position, mlir::Value head);
   llvm::SmallVector<mlir::Value> rowIndices(mlir::Value position,
                                             mlir::Value head);
   mlir::DenseI64ArrayAttr tileDims();
@@ -164,6 +189,18 @@ protected:
   mlir::Value zero, one;
   mlir::Value tileIndex;   ///< The number of the work tile in its head.
   mlir::Value head, batch; ///< Of the work tile.
+  /// The rows of the work tile's sequence. Null unless there is a list of work
+  /// tiles, and so is the condition that the tile belongs to a sequence.
+  TokenRange queryTokens, keyTokens;
+  mlir::Value isOfSequence;
+
+private:
+  void takeListedTile(mlir::Value number);
+  mlir::Value readIndex(mlir::Value memref, mlir::Value at);
+  const TokenRange &tokensOf(mlir::Value memref);
+  mlir::Value getMatrix(TokenSide side) {
+    return getArgument(side == TokenSide::Queries ? "q" : "k");
+  }
 };
 
 } // namespace fa4

@@ -13,6 +13,7 @@
 #include "GradientConversion.h"
 #include "KernelLaunch.h"
 #include "LimitScores.h"
+#include "PackedTiles.h"
 #include "PositionArithmetic.h"
 #include "ScoreTerms.h"
 #include "SdpaProgram.h"
@@ -40,6 +41,8 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
       chooseAttentionTiles(target, getHeadDims(op), getTileRequest(op, keys));
   std::optional<VisibleBlocks> visible =
       launchVisibleBlocks(conversion, {MaskSide::Queries, tiles.rows});
+  std::optional<PackedTiles> packed =
+      launchPackedTiles(conversion, {TokenSide::Queries, tiles.rows});
   KernelLaunch launch(conversion);
   launch.addMatrices();
   launch.addCapturedVectors();
@@ -47,15 +50,18 @@ static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
     launch.addSinks(op.getSinks(), op.hasLse());
   if (visible)
     addVisibleBlocks(launch, *visible);
+  if (packed)
+    addPackedTiles(launch, *packed);
   // The values with which a call without keys fills its rows: no row sees a
   // key. A call without sequences or queries has no rows.
-  launch.addOutput("out", destinations[0], names.queries(), kOnce, 0.0f);
+  StringRef kind = getOutputKind(names);
+  launch.addOutput("out", destinations[0], names.queries(), kind, 0.0f);
   if (op.hasLse())
-    launch.addOutput("lse", destinations[1], names.rows(), kOnce,
+    launch.addOutput("lse", destinations[1], names.rows(), kind,
                      -std::numeric_limits<float>::infinity());
   launch.addCapturedScalars();
   launch.emit(
-      "_kernel", launch.countRows(0, tiles.rows),
+      "_kernel", countWorkTiles(launch, packed, 0, tiles.rows),
       [&](tile::KernelOp kernel) { buildSdpaProgram(op, kernel, tiles); });
   conversion.finish(destinations);
 }

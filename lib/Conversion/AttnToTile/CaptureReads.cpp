@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CaptureReads.h"
+#include "PositionForms.h"
 #include "fa4/Dialect/Attn/Transforms/ModRegions.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -93,13 +94,19 @@ SizeOfOperand fa4::getCountOfIndex(AttentionOpInterface op, unsigned index) {
   };
   switch (index) {
   case 0:
+    // There is one sequence less than there are bounds.
+    if (order.isPacked()) {
+      int64_t bounds = size(op.getCuSeqlensQ(), 0);
+      return {ShapedType::isDynamic(bounds) ? bounds : bounds - 1,
+              "Bounds - 1"};
+    }
     return {size(op.getQ(), *order.batch), "B"};
   case 1:
     return {size(op.getQ(), order.head), "Hq"};
   case 2:
-    return {size(op.getQ(), order.seq), "Sq"};
+    return {size(op.getQ(), order.seq), order.isPacked() ? "Tq" : "Sq"};
   default:
-    return {size(op.getK(), order.seq), "Sk"};
+    return {size(op.getK(), order.seq), order.isPacked() ? "Tk" : "Sk"};
   }
 }
 
@@ -113,6 +120,10 @@ fa4::findIndexedDims(AttentionOpInterface op, unsigned capture) {
       if (!index || index.getOwner() != read->getBlock())
         continue;
       unsigned number = index.getArgNumber() - first;
+      // No size of a call says how long packed sequences are.
+      bool isPosition = number == kQuery || number == kKey;
+      if (isPosition && getDimOrder(op.getLayout()).isPacked())
+        continue;
       if (number < kNumIndexArgs)
         found.insert({dim, number});
     }

@@ -55,7 +55,8 @@ SizeOfOperand getCountOfIndex(attn::AttentionOpInterface op, unsigned index);
 
 /// Returns the dimensions of a table, each with the number of the index at
 /// which some region reads it as it is. The table has no fewer elements there
-/// than the index has values.
+/// than the index has values. Positions in packed sequences are left out: the
+/// table has as many elements as the longest sequence, which stands in memory.
 llvm::SetVector<std::pair<unsigned, unsigned>>
 findIndexedDims(attn::AttentionOpInterface op, unsigned capture);
 

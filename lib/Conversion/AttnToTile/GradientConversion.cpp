@@ -12,6 +12,7 @@
 #include "GradientRowProgram.h"
 #include "HeadSumProgram.h"
 #include "KernelLaunch.h"
+#include "PackedTiles.h"
 #include "QueryGradientProgram.h"
 #include "QueryTerms.h"
 #include "SdpaBackwardProgram.h"
@@ -20,6 +21,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <map>
 
 using namespace mlir;
 using namespace fa4;
@@ -34,7 +36,7 @@ public:
         b(conversion.builder),
         tiles(chooseBackwardTiles(target, getHeadDims(op),
                                   getBackwardRequest(op))),
-        alignedQueries(tile::alignSize("Sq", tiles.rows)),
+        alignedQueries(tile::alignSize(names.rows().back(), tiles.rows)),
         movesRows(fa4::movesRows(op.getScoreMod())) {}
 
   void run();
@@ -44,11 +46,15 @@ private:
   /// for whole blocks of queries.
   SmallVector<OpFoldResult> getAlignedRows();
   SmallVector<StringRef> alignedRows() const {
-    return {"B", "Hq", alignedQueries};
+    return names.rows(alignedQueries);
   }
   SmallVector<StringRef> termRows() const {
-    return {"B", "Hq", alignedQueries, termColumns};
+    SmallVector<StringRef> dims = alignedRows();
+    dims.push_back(termColumns);
+    return dims;
   }
+  /// Returns the list of work tiles of so many rows of packed sequences.
+  const std::optional<PackedTiles> &listTiles(TokenSide side, int64_t rows);
   void preprocess();
   void findVisibleBlocks();
   /// Adds the inputs from which each block computes scores and their gradient
@@ -88,6 +94,8 @@ private:
   Value turns; ///< Null unless the op is deterministic and has `sums`.
   /// What the main kernel and that of dq visit, where this has been computed.
   std::optional<VisibleBlocks> visibleQueries, visibleKeys;
+  /// Work tiles of kernels; none unless sequences are packed.
+  std::map<std::pair<TokenSide, int64_t>, std::optional<PackedTiles>> lists;
 };
 } // namespace
 
@@ -111,30 +119,49 @@ SmallVector<OpFoldResult> GradientConversion::getAlignedRows() {
   return sizes;
 }
 
+const std::optional<PackedTiles> &GradientConversion::listTiles(TokenSide side,
+                                                                int64_t rows) {
+  auto [found, isNew] = lists.try_emplace({side, rows});
+  if (isNew)
+    found->second = launchPackedTiles(conversion, {side, rows});
+  return found->second;
+}
+
 void GradientConversion::preprocess() {
+  const auto &packed = listTiles(TokenSide::Queries, tiles.rows);
   KernelLaunch launch(conversion);
   launch.addInput("out", op.getFwdOut(), names.queries());
   launch.addInput("dout", op.getDout(), names.queries());
   launch.addInput("lse", op.getFwdLse(), names.rows());
   if (op.getDlse())
     launch.addInput("dlse", op.getDlse(), names.rows());
+  if (packed) {
+    launch.addInput("q", op.getQ(), names.queries());
+    launch.addInput("cu_seqlens_q", op.getCuSeqlensQ(), names.bounds());
+    addPackedTiles(launch, *packed);
+  }
   if (movesRows)
     launch.addCapturedVectors();
+  StringRef kind = getOutputKind(names);
   if (shift)
-    launch.addOutput("shift", shift, alignedRows(), kOnce, 0.0f);
+    launch.addOutput("shift", shift, alignedRows(), kind, 0.0f);
   if (movedShift)
-    launch.addOutput("moved_shift", movedShift, alignedRows(), kOnce, 0.0f);
+    launch.addOutput("moved_shift", movedShift, alignedRows(), kind, 0.0f);
   if (delta)
-    launch.addOutput("delta", delta, alignedRows(), kOnce, 0.0f);
+    launch.addOutput("delta", delta, alignedRows(), kind, 0.0f);
   if (terms)
-    launch.addOutput("terms", terms, termRows(), kOnce, 0.0f);
+    launch.addOutput("terms", terms, termRows(), kind, 0.0f);
   if (sums)
-    launch.addOutput("sums", sums, names.queries(), kOnce, 0.0f);
+    launch.addOutput("sums", sums, names.queries(), kind, 0.0f);
   if (turns)
     launch.addOutput("turns", turns, alignedRows(), kOnce);
+  // What no work tile of a capture's kernel writes counts as 0.
+  if (packed && parts)
+    launch.addOutput("parts", parts, alignedRows(), kind, 0.0f);
   if (movesRows)
     launch.addCapturedScalars();
-  launch.emit("_preprocess_kernel", launch.countRows(0, tiles.rows),
+  launch.emit("_preprocess_kernel",
+              countWorkTiles(launch, packed, 0, tiles.rows),
               [&](tile::KernelOp kernel) {
                 buildPreprocessProgram(op, kernel, tiles);
               });
@@ -163,8 +190,11 @@ void GradientConversion::addRecomputed(KernelLaunch &launch, Value rowShift) {
 }
 
 void GradientConversion::main() {
+  const auto &packed = listTiles(TokenSide::Keys, tiles.keys);
   KernelLaunch launch(conversion);
   addRecomputed(launch, getScoreShift());
+  if (packed)
+    addPackedTiles(launch, *packed);
   if (visibleQueries)
     addVisibleBlocks(launch, *visibleQueries);
   // Blocks of keys add to the rows that see one of them, and the heads of a
@@ -173,12 +203,14 @@ void GradientConversion::main() {
   if (sums)
     launch.addOutput("sums", sums, names.queries(),
                      turns ? kOrdered : kPartial);
-  launch.addOutput("dk", destinations[1], names.keys(), kOnce, 0.0f);
-  launch.addOutput("dv", destinations[2], names.keys(), kOnce, 0.0f);
+  launch.addOutput("dk", destinations[1], names.keys(), getOutputKind(names),
+                   0.0f);
+  launch.addOutput("dv", destinations[2], names.keys(), getOutputKind(names),
+                   0.0f);
   if (turns)
     launch.addOutput("turns", turns, alignedRows(), /*kind=*/"");
   launch.addCapturedScalars();
-  launch.emit("_kernel", launch.countRows(1, tiles.keys),
+  launch.emit("_kernel", countWorkTiles(launch, packed, 1, tiles.keys),
               [&](tile::KernelOp kernel) {
                 buildSdpaBackwardProgram(op, kernel, tiles);
               });
@@ -195,13 +227,17 @@ void GradientConversion::postprocess() {
 }
 
 void GradientConversion::queryGradient() {
+  const auto &packed = listTiles(TokenSide::Queries, tiles.queryRows);
   KernelLaunch launch(conversion);
   addRecomputed(launch, getScoreShift());
+  if (packed)
+    addPackedTiles(launch, *packed);
   if (visibleKeys)
     addVisibleBlocks(launch, *visibleKeys);
-  launch.addOutput("dq", destinations[0], names.queries(), kOnce, 0.0f);
+  launch.addOutput("dq", destinations[0], names.queries(), getOutputKind(names),
+                   0.0f);
   launch.addCapturedScalars();
-  launch.emit("_dq_kernel", launch.countRows(0, tiles.queryRows),
+  launch.emit("_dq_kernel", countWorkTiles(launch, packed, 0, tiles.queryRows),
               [&](tile::KernelOp kernel) {
                 buildQueryGradientProgram(op, kernel, tiles);
               });
@@ -220,11 +256,15 @@ void GradientConversion::sinks() {
 
 void GradientConversion::capture(unsigned number, Value &output) {
   std::string name = "capture" + std::to_string(number);
+  const auto &packed = listTiles(TokenSide::Queries, tiles.captureRows);
   KernelLaunch launch(conversion);
   addRecomputed(launch, shift);
-  launch.addOutput("parts", parts, alignedRows(), kOnce, 0.0f);
+  if (packed)
+    addPackedTiles(launch, *packed);
+  launch.addOutput("parts", parts, alignedRows(), getOutputKind(names), 0.0f);
   launch.addCapturedScalars();
-  launch.emit("_" + name + "_kernel", launch.countRows(0, tiles.captureRows),
+  launch.emit("_" + name + "_kernel",
+              countWorkTiles(launch, packed, 0, tiles.captureRows),
               [&](tile::KernelOp kernel) {
                 buildCaptureProgram(op, kernel, tiles, number);
               });

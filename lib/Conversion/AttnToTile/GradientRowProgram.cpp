@@ -33,12 +33,14 @@ public:
   void postprocess();
 
 private:
+  void storeBehindSequences();
   Value isEmpty(Value rowLse);
   Value isBeyondLse(Value shift);
 
   SdpaBackwardOp op;
   int64_t rows;
   Value firstRow;
+  Value numQueries; ///< Of the work tile's sequence.
   std::unique_ptr<ScoreTerms> terms;
 };
 } // namespace
@@ -59,13 +61,22 @@ Value RowProgram::isBeyondLse(Value shift) {
                                splat(rowType, kLargestLse));
 }
 
+/// Numbers of rows have room for rows behind the last one, which other kernels
+/// read. A tile that belongs to no packed sequence stores those.
+void RowProgram::storeBehindSequences() {
+  if (!isOfSequence)
+    return;
+  Value endOfTile = add(add(queryTokens.first, firstRow), rows);
+  queryTokens.end =
+      arith::SelectOp::create(b, isOfSequence, queryTokens.end, endOfTile);
+}
+
 /// Builds the condition that a row sees no key, or lies behind the last one.
 Value RowProgram::isEmpty(Value rowLse) {
   Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, rowLse,
                                       splat(f32Type({rows}), -kInfinity));
-  Value end =
-      vector::BroadcastOp::create(b, VectorType::get({rows}, b.getIndexType()),
-                                  size(getArgument("out"), order.seq));
+  Value end = vector::BroadcastOp::create(
+      b, VectorType::get({rows}, b.getIndexType()), numQueries);
   Value isBehind =
       less(positions(rows, firstRow), end, arith::CmpIPredicate::sge);
   return arith::OrIOp::create(b, empty, isBehind);
@@ -74,6 +85,8 @@ Value RowProgram::isEmpty(Value rowLse) {
 void RowProgram::preprocess() {
   Value out = getArgument("out"), dout = getArgument("dout");
   VectorType rowType = f32Type({rows});
+  numQueries = countQueries(out);
+  storeBehindSequences();
 
   Value rowLse = readRows(getArgument("lse"), rows, firstRow, head);
   Value empty = isEmpty(rowLse);
@@ -109,13 +122,15 @@ void RowProgram::preprocess() {
     Value ofScores = arith::MulFOp::create(b, shift, factor);
     Value ofGradient = arith::SubFOp::create(b, splat(rowType, 0.0), delta);
     storeTerms(b, packTerms(b, ofScores, ofGradient), result,
-               rowIndices(firstRow, head));
+               rowIndices(firstRow, head), queryTokens.end);
   }
 
   if (Value sums = getArgument("sums")) {
     int64_t headDim = cast<MemRefType>(sums.getType()).getShape().back();
     storeTile(splat(f32Type({rows, headDim}), 0.0), sums, firstRow, head);
   }
+  if (Value parts = getArgument("parts"))
+    storeRows(splat(rowType, 0.0), parts, firstRow, head);
   if (Value turns = getArgument("turns")) {
     auto counts = VectorType::get({rows}, b.getI32Type());
     storeRows(arith::ConstantOp::create(b, b.getZeroAttr(counts)), turns,
@@ -124,7 +139,7 @@ void RowProgram::preprocess() {
 }
 
 void RowProgram::postprocess() {
-  Value sums = kernel.getArgument(0), dq = kernel.getArgument(1);
+  Value sums = getArgument("sums"), dq = getArgument("dq");
   Value tile = loadTile(sums, rows, firstRow, head);
   Value factor = splat(cast<VectorType>(tile.getType()), getGradientScale(op));
   Value scaled = arith::MulFOp::create(b, tile, factor);

@@ -54,14 +54,16 @@ private:
 Value HeadSumProgram::sumBlocks(
     Value rows, llvm::function_ref<Value(ArrayRef<Value>)> makeTile) {
   Value blocks = floorDiv(size(rows, order.lseSeq()), queries);
-  Value steps = max(mul(size(rows, *order.lseBatch()), blocks), 1);
+  Value sequences = order.isPacked() ? one : size(rows, *order.lseBatch());
+  Value steps = max(mul(sequences, blocks), 1);
   return repeat(
       steps, splat(f32Type({heads}), 0.0), [&](Value step, Value sums) {
         Value sequence = fold<arith::DivUIOp>(step, blocks);
         Value block = sub(step, mul(sequence, blocks));
-        Value tile =
-            makeTile({sequence, firstHead, mul(block, index(queries))});
-        return addColumns(tile, sums);
+        SmallVector<Value> place = {firstHead, mul(block, index(queries))};
+        if (!order.isPacked())
+          place.insert(place.begin(), sequence);
+        return addColumns(makeTile(place), sums);
       });
 }
 

@@ -60,6 +60,9 @@ DimNames::DimNames(AttentionOpInterface op)
     learn(op.getSinks().getType(), heads());
   if (op.getSeqlensK())
     learn(op.getSeqlensK().getType(), sequences());
+  for (Value each : {op.getCuSeqlensQ(), op.getCuSeqlensK()})
+    if (each)
+      learn(each.getType(), bounds());
   learnOutputs(op);
   auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
   if (!backward)
@@ -171,6 +174,10 @@ void KernelLaunch::addMatrices() {
   addInput("q", op.getQ(), conversion.names.queries());
   addInput("k", op.getK(), conversion.names.keys());
   addInput("v", op.getV(), conversion.names.keys());
+  if (conversion.names.order.isPacked()) {
+    addInput("cu_seqlens_q", op.getCuSeqlensQ(), conversion.names.bounds());
+    addInput("cu_seqlens_k", op.getCuSeqlensK(), conversion.names.bounds());
+  }
   if (op.getSeqlensK())
     addInput("seqlens_k", op.getSeqlensK(), conversion.names.sequences());
   hasMatrices = true;
@@ -278,9 +285,11 @@ Attribute KernelLaunch::getExtent(unsigned argument, unsigned dim,
 SmallVector<Attribute> KernelLaunch::countRows(unsigned argument,
                                                int64_t rows) const {
   const DimOrder &order = conversion.names.order;
-  return {getExtent(argument, order.seq, rows),
-          getExtent(argument, order.head, 1),
-          getExtent(argument, *order.batch, 1)};
+  SmallVector<Attribute> grid = {getExtent(argument, order.seq, rows),
+                                 getExtent(argument, order.head, 1)};
+  if (order.batch)
+    grid.push_back(getExtent(argument, *order.batch, 1));
+  return grid;
 }
 
 SmallVector<Attribute> KernelLaunch::countNumbers(unsigned argument,

@@ -27,14 +27,24 @@ public:
   explicit DimNames(attn::AttentionOpInterface op);
 
   llvm::SmallVector<llvm::StringRef> queries() const {
-    return data("Sq", "Hq");
+    return data(order.isPacked() ? "Tq" : "Sq", "Hq");
   }
-  llvm::SmallVector<llvm::StringRef> keys() const { return data("Sk", "Hkv"); }
+  llvm::SmallVector<llvm::StringRef> keys() const {
+    return data(order.isPacked() ? "Tk" : "Sk", "Hkv");
+  }
   /// Returns the dimensions of tensors with one number for each row of queries.
-  llvm::SmallVector<llvm::StringRef> rows() const { return {"B", "Hq", "Sq"}; }
+  /// `seq` is the name of the last one, if there is room for other rows.
+  llvm::SmallVector<llvm::StringRef> rows(llvm::StringRef seq = "") const {
+    if (order.isPacked())
+      return {"Hq", seq.empty() ? "Tq" : seq};
+    return {"B", "Hq", seq.empty() ? "Sq" : seq};
+  }
   /// Returns the dimensions of tensors with one number for each query head.
   llvm::SmallVector<llvm::StringRef> heads() const { return {"Hq"}; }
   llvm::SmallVector<llvm::StringRef> sequences() const { return {"B"}; }
+  /// Returns the dimensions of the bounds of packed sequences, of which there
+  /// is one more than there are sequences.
+  llvm::SmallVector<llvm::StringRef> bounds() const { return {"Bounds"}; }
 
   /// The static sizes of dimensions of this name, in rising order.
   std::set<int64_t> getSizes(llvm::StringRef name) const {
@@ -48,7 +58,8 @@ private:
   llvm::SmallVector<llvm::StringRef> data(llvm::StringRef seq,
                                           llvm::StringRef head) const {
     llvm::SmallVector<llvm::StringRef> names(order.rank, "D");
-    names[*order.batch] = "B";
+    if (order.batch)
+      names[*order.batch] = "B";
     names[order.seq] = seq;
     names[order.head] = head;
     return names;
@@ -88,6 +99,13 @@ private:
 inline constexpr llvm::StringLiteral kOnce = "once", kOrdered = "ordered",
                                      kPartial = "partial";
 
+/// Returns the kind of an output that has rows of queries or keys. Which rows
+/// of packed tensors a work tile writes stands in memory, so that a proof that
+/// each row is written once would have to know what is there.
+inline llvm::StringRef getOutputKind(const DimNames &names) {
+  return names.order.isPacked() ? kPartial : kOnce;
+}
+
 /// Returns the op's destinations, or new tensors with the sizes of the results.
 llvm::SmallVector<mlir::Value> getDestinations(Conversion &conversion);
 
@@ -109,9 +127,9 @@ public:
   void addOutput(llvm::StringRef name, mlir::Value &value,
                  llvm::ArrayRef<llvm::StringRef> dims, llvm::StringRef kind,
                  std::optional<float> ifEmpty = std::nullopt);
-  /// Adds q, k and v, and the sequences' numbers of keys, if there are any. For
-  /// dynamic numbers of heads, the kernel requires of a call what the op's
-  /// verifier checks of static ones.
+  /// Adds q, k and v, and the sequences' bounds and numbers of keys, if there
+  /// are any. For dynamic numbers of heads, the kernel requires of a call what
+  /// the op's verifier checks of static ones.
   void addMatrices();
   /// Adds the sinks of the forward op, behind the matrices.
   void addSinks(mlir::Value sinks, bool hasLse);
@@ -130,6 +148,8 @@ public:
                                                 int64_t heads) const;
 
   unsigned getNumArguments() const { return types.size(); }
+  /// Returns the name of an argument's dimension.
+  llvm::StringRef getDim(unsigned argument, unsigned dim) const;
 
   /// Makes the kernel in front of the op's function, whose name and `suffix`
   /// are its name, lets `build` fill its body, and launches it in front of the
@@ -143,7 +163,6 @@ private:
                  std::optional<float> ifEmpty);
   void addArgument(llvm::StringRef name, mlir::Type type,
                    mlir::NamedAttrList attributes);
-  llvm::StringRef getDim(unsigned argument, unsigned dim) const;
   /// The number of tiles of `tile` elements of an argument's dimension.
   mlir::Attribute getExtent(unsigned argument, unsigned dim,
                             int64_t tile) const;

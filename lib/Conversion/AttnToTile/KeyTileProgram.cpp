@@ -18,7 +18,7 @@ void KeyTileProgram::computePosition() {
   firstKey = takeWorkTile(keys);
   kvHead = head;
   group = headsOfGroup(q, k);
-  numQueries = size(q, order.seq);
+  numQueries = countQueries(q);
   numKeys = countKeys(k);
 }
 
@@ -27,7 +27,7 @@ void KeyTileProgram::computePosition() {
 /// diagonal that depends on what is in memory: they come to all blocks.
 MaskAttr KeyTileProgram::getBandOfBlocks() {
   MaskAttr mask = attention.getMaskAttr();
-  bool isKnown = !attention.getSeqlensK() || !mask ||
+  bool isKnown = !hasOwnLengths() || !mask ||
                  mask.getAlignment() == MaskAlignment::TopLeft;
   return turns && !isKnown ? MaskAttr() : mask;
 }
@@ -46,7 +46,10 @@ KeyTileProgram::FullBlocks KeyTileProgram::computeQueryBlocks() {
         buildSeeingQueries(b, region, {getCaptures(), batch, /*head=*/Value()},
                            keysOfTile()));
   MaskAttr mask = attention.getMaskAttr();
+  // There is always a block, of a sequence without queries, too.
   endBlock = ceilDiv(numQueries, queries);
+  if (order.isPacked())
+    endBlock = max(endBlock, 1);
   lastBlock = sub(endBlock, one);
   FullBlocks full;
   Value onDiagonal =
@@ -72,7 +75,7 @@ KeyTileProgram::FullBlocks KeyTileProgram::computeQueryBlocks() {
       end = end ? min(endOfBand, end) : endOfBand;
   }
   // Only where sequences have lengths of their own may a tile have no key.
-  if (attention.getSeqlensK() && !turns) {
+  if (hasOwnLengths() && !turns) {
     Value hasKeys = less(firstKey, numKeys, arith::CmpIPredicate::slt);
     Value seen = arith::SelectOp::create(b, hasKeys, numQueries, zero);
     end = end ? min(seen, end) : seen;
@@ -92,7 +95,8 @@ void KeyTileProgram::computeSteps() {
   FullBlocks full = computeQueryBlocks();
   std::optional<int64_t> knownQueries = getConstantIntValue(numQueries);
   masksQueries =
-      mayBeInfinite && (!knownQueries || *knownQueries % queries != 0);
+      order.isPacked() ||
+      (mayBeInfinite && (!knownQueries || *knownQueries % queries != 0));
   if (masksQueries) {
     Value whole = floorDiv(numQueries, queries);
     full.below = full.below ? min(full.below, whole) : whole;

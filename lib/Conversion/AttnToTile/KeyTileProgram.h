@@ -54,7 +54,8 @@ protected:
   mlir::Value firstSeeing, lastSeeing;
   /// True if queries behind the last one have to be masked. Without a
   /// score_mod, zeros suffice: these are loaded for q and dout, and the shift
-  /// is -inf. But a score_mod may make a NaN of them.
+  /// is -inf. But a score_mod may make a NaN of them, and behind a packed
+  /// sequence stand the queries of the next one.
   bool masksQueries = false;
 
 private:

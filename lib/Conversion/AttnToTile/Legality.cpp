@@ -69,6 +69,10 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
   };
   if (op.getSeqlensK())
     addRows("seqlens_k", op.getSeqlensK().getType());
+  if (op.getCuSeqlensQ()) {
+    addRows("cu_seqlens_q", op.getCuSeqlensQ().getType());
+    addRows("cu_seqlens_k", op.getCuSeqlensK().getType());
+  }
   if (auto sdpa = dyn_cast<SdpaOp>(op.getOperation())) {
     addResult("out", 0);
     if (sdpa.hasLse())
@@ -223,11 +227,19 @@ static Reason checkHeadDims(AttentionOpInterface op,
                        dims.qk, dims.v, blocks, exceeded);
 }
 
-static Reason checkLengths(AttentionOpInterface op) {
-  if (getDimOrder(op.getLayout()).isPacked())
-    return llvm::formatv("sequences packed by cu_seqlens (layout {0})",
-                         stringifyLayout(op.getLayout()));
-  return std::nullopt;
+/// Work tiles take turns in an order that must be known to be free of circles.
+/// Which sequence a work tile belongs to stands in memory.
+static Reason checkTurns(AttentionOpInterface op,
+                         const TargetDescription &target, int64_t) {
+  auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+  if (!backward || !backward.getDeterministic() ||
+      !getDimOrder(op.getLayout()).isPacked() ||
+      chooseBackwardTiles(target, getHeadDims(op), getBackwardRequest(backward))
+          .hasQueryKernel())
+    return std::nullopt;
+  return llvm::formatv("a deterministic gradient of packed sequences (layout "
+                       "{0}) with these head dims",
+                       stringifyLayout(op.getLayout()));
 }
 
 /// Whoever launches the kernel checks dynamic sizes (TileToNVVM's
@@ -389,10 +401,11 @@ static Reason ofOp(AttentionOpInterface op, const TargetDescription &,
 static constexpr Check kChecks[] = {
     {checkElementTypes,
      "convert q, k, v and out to bf16 or f16 in front of the op and behind it"},
-    {ofOp<checkLengths>,
-     "use a layout with a batch dimension (bshd, bhsd, sbhd), and pad "
-     "sequences to one length: seqlens_k(...) hides the keys behind each"},
     {checkHeadDims, ""}, // See adviseOnHeadDims.
+    {checkTurns,
+     "leave out deterministic, or use a layout with a batch dimension (bshd, "
+     "bhsd, sbhd), and pad sequences to one length: seqlens_k(...) hides the "
+     "keys behind each"},
     {ofOp<checkOperands>,
      "copy the operand to a memref without strides in the default memory "
      "space, or let its sizes and strides be dynamic, so that a launch checks "

@@ -79,8 +79,8 @@ Value fa4::loadTerms(ImplicitLocOpBuilder &b, Value memref, int64_t queries,
 }
 
 void fa4::storeTerms(ImplicitLocOpBuilder &b, Value terms, Value memref,
-                     ValueRange rows) {
-  tile::StoreOp::create(b, terms, memref, getFirst(b, rows), /*to=*/Value(),
+                     ValueRange rows, Value to) {
+  tile::StoreOp::create(b, terms, memref, getFirst(b, rows), to,
                         getDims(b, rows));
 }
 

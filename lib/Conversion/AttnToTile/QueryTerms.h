@@ -60,7 +60,7 @@ mlir::Value packTerms(mlir::ImplicitLocOpBuilder &b, mlir::Value ofScores,
 mlir::Value loadTerms(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                       int64_t queries, mlir::ValueRange rows);
 void storeTerms(mlir::ImplicitLocOpBuilder &b, mlir::Value terms,
-                mlir::Value memref, mlir::ValueRange rows);
+                mlir::Value memref, mlir::ValueRange rows, mlir::Value to);
 
 /// Returns the product by which `terms` are added to `rows` rows.
 mlir::Value addTerm(mlir::ImplicitLocOpBuilder &b, QueryTerm term,

@@ -18,7 +18,7 @@ using namespace fa4::attn;
 void QueryTileProgram::computePosition(Value q, Value k) {
   firstRow = takeWorkTile(rows);
   kvHead = fold<arith::DivUIOp>(head, headsOfGroup(q, k));
-  numQueries = size(q, order.seq);
+  numQueries = countQueries(q);
   numKeys = countKeys(k);
 }
 

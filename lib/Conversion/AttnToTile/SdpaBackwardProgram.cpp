@@ -219,7 +219,7 @@ void SdpaBackwardProgram::addToSums(Value part, Value block, Value queryHead,
                                      turns, rowIndices(firstQuery, queryHead),
                                      tileIndex, first, last);
   }
-  SmallVector<Value> place = indices(firstQuery, queryHead);
+  SmallVector<Value> place = indices(sums, firstQuery, queryHead);
   if (column != 0)
     place[order.dim] = index(column);
   tile::ReduceAddOp::create(b, part, sums, place, turn, tileDims());

@@ -131,6 +131,9 @@ VisibleBlocks VisibleBlocksLaunch::run() {
 std::optional<VisibleBlocks>
 fa4::launchVisibleBlocks(Conversion &conversion,
                          const VisibleBlocksRequest &tiles) {
+  // Positions of packed sequences would be numbers of the sequence.
+  if (conversion.names.order.isPacked())
+    return std::nullopt;
   MaskBounds mask(conversion.op);
   bool hasHead = tiles.tiles == MaskSide::Queries;
   if (!mask.isUseful() || (mask.dependsOnHead() && !hasHead) ||

@@ -24,6 +24,8 @@ Formula Formula::name(const Twine &name) {
 Formula Formula::size(StringRef size) {
   if (std::optional<int64_t> number = getStaticSize(size))
     return *number;
+  if (auto summands = getSummands(size))
+    return Formula::size(summands->first) + Formula::size(summands->second);
   Formula result = name(size);
   if (std::optional<AlignedSize> aligned = getAlignedSize(size))
     result.divisor = aligned->multiple;

@@ -24,8 +24,8 @@ public:
   Formula(int64_t number);
   /// A name in the manifest's `sizes`.
   static Formula name(const llvm::Twine &name);
-  /// A size as the kernel names it (`tile.dims`): a number, a name, or a name
-  /// rounded up to a multiple.
+  /// A size as the kernel names it (`tile.dims`): a number, a name, or what is
+  /// derived from names.
   static Formula size(llvm::StringRef size);
 
   const std::string &str() const { return text; }

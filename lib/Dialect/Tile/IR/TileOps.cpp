@@ -157,7 +157,30 @@ std::optional<AlignedSize> fa4::tile::getAlignedSize(StringRef name) {
   return parseDerivedSize(name, "align");
 }
 
+static constexpr StringLiteral kPlus = " + ";
+
+std::optional<std::pair<StringRef, StringRef>>
+fa4::tile::getSummands(StringRef name) {
+  auto [first, second] = name.split(kPlus);
+  if (second.empty())
+    return std::nullopt;
+  return std::pair(first, second);
+}
+
+std::string fa4::tile::addSizes(StringRef a, StringRef b) {
+  auto x = getStaticSize(a), y = getStaticSize(b);
+  if (x && y)
+    return std::to_string(*x + *y);
+  return (a + kPlus + b).str();
+}
+
 std::optional<StringRef> fa4::tile::getSizeBehind(StringRef name) {
+  if (auto summands = getSummands(name)) {
+    for (StringRef term : {summands->first, summands->second})
+      if (!getStaticSize(term))
+        return getSizeBehind(term).value_or(term);
+    return std::nullopt;
+  }
   for (StringRef function : {"align", "ceildiv"})
     if (std::optional<AlignedSize> size = parseDerivedSize(name, function))
       return size->name;
@@ -205,6 +228,15 @@ static LogicalResult verifyIfEmpty(KernelOp op, unsigned arg,
   return success();
 }
 
+/// Returns true for what may be the name of a dimension: brackets stand in the
+/// derived sizes alone.
+static bool isSizeName(StringRef name) {
+  if (auto summands = getSummands(name))
+    return !getSummands(summands->second) && isSizeName(summands->first) &&
+           isSizeName(summands->second);
+  return !name.contains('(') || getSizeBehind(name);
+}
+
 static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
                                      llvm::StringSet<> &dimNames) {
   Type type = op.getArgumentTypes()[arg];
@@ -235,11 +267,11 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
            << "'";
   for (auto [size, attr] : llvm::zip(memref.getShape(), dims)) {
     StringRef dim = cast<StringAttr>(attr).getValue();
-    if (dim.contains('(') && !getSizeBehind(dim))
+    if (!isSizeName(dim))
       return op.emitOpError("argument '")
              << name.getValue() << "': dimension name '" << dim
              << "' is neither a name, a number, 'align(NAME, MULTIPLE)' "
-                "nor 'ceildiv(NAME, BLOCK)'";
+                "nor 'ceildiv(NAME, BLOCK)', nor a sum of two of these";
     std::optional<int64_t> number = getStaticSize(dim);
     if (!number)
       dimNames.insert(dim);

@@ -167,6 +167,28 @@ OWN_LENGTHS = {
     "one static block": dict(lengths=(128, 0, 30), static=ALL, sizes=Sizes(3, 100, 128, 1, 1), sinks="f32"),
 }  # fmt: skip
 OWN_LENGTHS = {name: dict(sizes=Sizes(3, 140, 150, 1, 2)) | form for name, form in OWN_LENGTHS.items()}
+# Sequences one behind the other: (queries, keys) of each.
+RAGGED = ((100, 100), (0, 50), (70, 0), (1, 300), (256, 256), (5, 129))
+TOKENS = frozenset(["Tq", "Tk", "Bounds", "Hq", "Hkv"])
+PACKED = {
+    "full": {},
+    "causal": dict(mask=Mask.causal(BR)),
+    "causal, htd": dict(mask=Mask.causal(TL), layout="htd"),
+    "window": dict(mask=Mask(BR, 40, 5), head_dim=128),
+    "one sequence": dict(packed=((300, 200),), mask=Mask.causal(BR)),
+    "no queries, no keys": dict(packed=((0, 20), (5, 0), (0, 0))),
+    "static": dict(static=TOKENS, mask=Mask.causal(BR)),
+    "static tokens": dict(static=frozenset(["Tq", "Tk"]), lse=False),
+    "static number": dict(static=frozenset(["Bounds"])),
+    "tensors": dict(kind="tensor", dtype="f16"),
+    "strided": dict(strided=(("q", "dynamic"), ("v", "dynamic"), ("out", "dynamic"))),
+    "lengths, sinks": dict(lengths=(70, 50, 0, 300, 0, 129), sinks="f32", mask=Mask.causal(BR)),
+    "documents": dict(visible=DOCUMENTS),
+    "alibi": SCORE_MODS["alibi"],
+    "table by sequence": dict(score=("arith.addf", S, element(0, "f32", B, J)), captures=(table(("B", "Sk"), 3),)),
+    **{f"{schedule}": dict(options=(f"--schedule={schedule}",), mask=Mask.causal(BR)) for schedule in gpu.SCHEDULES},
+}  # fmt: skip
+PACKED = {name: dict(layout="thd", packed=RAGGED, sizes=Sizes(len(form.get("packed", RAGGED)), 300, 300, 1, 2)) | form for name, form in PACKED.items()}
 SINKS = {
     "f32": dict(sinks="f32", mask=Mask.causal(BR)),
     "bf16": dict(sinks="bf16", lse=False),
@@ -210,7 +232,7 @@ INPUTS = {
 }  # fmt: skip
 
 TABLES = dict(score=SCORE_MODS, mask=MASK_MODS, far=FAR, band=BANDS, layout=LAYOUTS, heads=HEADS,
-              lengths=LENGTHS, own=OWN_LENGTHS, sinks=SINKS, options=OPTIONS, inputs=INPUTS, schedule=SCHEDULES)  # fmt: skip
+              lengths=LENGTHS, own=OWN_LENGTHS, packed=PACKED, sinks=SINKS, options=OPTIONS, inputs=INPUTS, schedule=SCHEDULES)  # fmt: skip
 TABLES["band"] = {name: dict(mask=mask) for name, mask in BANDS.items()}
 CASES = {f"{table}-{name}": form for table, forms in TABLES.items() for name, form in forms.items()}
 CASES |= {f"scale-{name}": dict(scale=scale) for name, scale in SCALES.items()}

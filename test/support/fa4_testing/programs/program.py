@@ -27,8 +27,7 @@ from fa4.reference import Mask
 
 
 class Sizes(NamedTuple):
-    """The sizes of one call. There are `group` times as many heads of q as of k and v.
-    """
+    """The sizes of one call. There are `group` times as many heads of q as of k and v. Of packed sequences, `sq` and `sk` are the longest."""
 
     b: int = 1
     sq: int = 64
@@ -40,31 +39,31 @@ class Sizes(NamedTuple):
     def hq(self):
         return self.hkv * self.group
 
-    def shape(self, letters, head_dim, head_dim_v):
-        """The shape that letters of `letters_of` stand for."""
-        values = {"B": self.b, "Sq": self.sq, "Sk": self.sk, "Hq": self.hq, "Hkv": self.hkv}
-        values |= {"D": head_dim, "Dv": head_dim_v}
-        return tuple(values[letter] for letter in letters)
+    def named(self):
+        """The sizes by the names that kernels have for them."""
+        return {"B": self.b, "Sq": self.sq, "Sk": self.sk, "Hq": self.hq, "Hkv": self.hkv}
 
 
 # Operands and results with a number for each row of queries, for each head of queries, with a row for each key,
-# and with a number for each sequence. All others have a row for each query.
+# with a number for each sequence, and with the bounds of packed ones. All others have a row for each query.
 ROWS, HEADS, KEYS = ("lse", "dlse"), ("sinks", "dsinks"), ("k", "v", "dk", "dv")
-SEQUENCES = ("seqlens_k",)
+SEQUENCES, BOUNDS = ("seqlens_k",), ("cu_seqlens_q", "cu_seqlens_k")
 # Those with rows of the head dim of v.
 VALUES = ("v", "out", "dout", "dv")
 
 
 def letters_of(operand, layout):
-    """Of each dim of an operand or a result, the size: B, Sq, Sk, Hq, Hkv, D or Dv."""
+    """Of each dim of an operand or a result, the size: B, Sq, Sk, Tq, Tk, Hq, Hkv, D, Dv or Bounds."""
     if operand in ROWS:
-        return ["B", "Hq", "Sq"]
+        return ["Hq", "Tq"] if "t" in layout else ["B", "Hq", "Sq"]
+    if operand in BOUNDS:
+        return ["Bounds"]
     if operand in HEADS or operand.startswith("dcapture"):
         return ["Hq"]
     if operand in SEQUENCES:
         return ["B"]
     seq, head = ("Sk", "Hkv") if operand in KEYS else ("Sq", "Hq")
-    names = {"b": "B", "s": seq, "h": head, "d": "Dv" if operand in VALUES else "D"}
+    names = {"b": "B", "s": seq, "t": seq.replace("S", "T"), "h": head, "d": "Dv" if operand in VALUES else "D"}
     return [names[letter] for letter in layout]
 
 
@@ -116,6 +115,7 @@ class Form:
     visible: tuple | None = None
     sinks: str | None = None  # Their element type.
     lengths: tuple = ()  # seqlens_k, a number for each sequence.
+    packed: tuple = ()  # (queries, keys) of each sequence, in the layouts thd and htd.
     captures: tuple = ()  # (type, value); of a memref with a number for each query head, a tuple, of a tensor a Table
     kind: str = "memref"  # or "tensor"
     static: frozenset = frozenset()
@@ -125,11 +125,19 @@ class Form:
 
     # -- Types ---------------------------------------------------------------
 
+    def named_sizes(self):
+        """Sizes by the names that kernels have for them, or `letters_of`."""
+        values = self.sizes.named() | {"D": self.head_dim, "Dv": self.head_dim_v or self.head_dim}
+        if self.packed:
+            values |= {"Tq": sum(q for q, _ in self.packed), "Tk": sum(k for _, k in self.packed), "Bounds": len(self.packed) + 1}
+        return values
+
     def letters(self, operand):
         return letters_of(operand, self.layout)
 
     def shape(self, operand):
-        return self.sizes.shape(self.letters(operand), self.head_dim, self.head_dim_v or self.head_dim)
+        values = self.named_sizes()
+        return tuple(values[letter] for letter in self.letters(operand))
 
     def strides(self, operand):
         """In elements, with gaps of 8 elements (16 bytes) between rows, and of
@@ -143,13 +151,13 @@ class Form:
         return strides
 
     def element(self, operand):
-        given = dict.fromkeys(HEADS, self.sinks) | dict.fromkeys(SEQUENCES, "i32") | dict.fromkeys(ROWS, "f32")
+        given = dict.fromkeys(HEADS, self.sinks) | dict.fromkeys((*SEQUENCES, *BOUNDS), "i32") | dict.fromkeys(ROWS, "f32")
         return given.get(operand, self.dtype)
 
     @property
     def beside(self):
         """Operands that not every form has."""
-        return ("seqlens_k",) * bool(self.lengths) + ("sinks",) * bool(self.sinks)
+        return BOUNDS * bool(self.packed) + ("seqlens_k",) * bool(self.lengths) + ("sinks",) * bool(self.sinks)
 
     def type(self, operand):
         element = self.element(operand)
@@ -167,7 +175,8 @@ class Form:
     # -- Text ----------------------------------------------------------------
 
     def beside_clauses(self):
-        return "".join(f" {name}(%{name} : {self.type(name)})" for name in self.beside)
+        text = f" cu_seqlens(%cu_seqlens_q, %cu_seqlens_k : {self.type('cu_seqlens_q')}, {self.type('cu_seqlens_k')})" if self.packed else ""
+        return text + "".join(f" {name}(%{name} : {self.type(name)})" for name in self.beside if name not in BOUNDS)
 
     def captures_clause(self):
         if not self.captures:
@@ -190,6 +199,8 @@ class Form:
         """Returns the arrays of the operands that not every form has, by their names."""
         rng = np.random.default_rng(zlib.crc32(repr(self).encode()))
         arrays = {"seqlens_k": np.array(self.lengths, np.int32)} if self.lengths else {}
+        for name, lengths in zip(BOUNDS, zip(*self.packed)):
+            arrays[name] = np.cumsum((0, *lengths), dtype=np.int32)
         if self.sinks:
             arrays["sinks"] = rng.standard_normal(self.shape("sinks")).astype(gpu.dtype_of(self.sinks))
         return arrays
@@ -223,8 +234,7 @@ class Form:
     def call(self, kernel: gpu.Kernel | gpu.Launches):
         """Returns the sizes, strides and captures that the manifest leaves open, for
         fa4-sim."""
-        sizes = self.sizes
-        values = dict(B=sizes.b, Sq=sizes.sq, Sk=sizes.sk, Hq=sizes.hq, Hkv=sizes.hkv)
+        values = self.named_sizes()
         for operand, _ in self.strided:
             for dim, stride in enumerate(self.strides(operand)):
                 values[f"{operand}_stride{dim}"] = stride
@@ -274,20 +284,16 @@ class Program(Form):
 
     def draw(self, seed):
         """Draws q, k, v in the op's dtype and layout."""
-        sizes = self.sizes
-        values = self.head_dim_v or self.head_dim
-        shapes = [
-            (sizes.b, tokens, heads, dim)
-            for tokens, heads, dim in (
-                (sizes.sq, sizes.hq, self.head_dim), (sizes.sk, sizes.hkv, self.head_dim), (sizes.sk, sizes.hkv, values),
-            )
-        ]  # fmt: skip
+        # Packed sequences are drawn as one.
+        layout = self.layout.replace("t", "s") if self.packed else self.layout
+        shapes = []
+        for name in "qkv":
+            values = dict(zip(layout, self.shape(name)))
+            shapes.append(tuple(values.get(letter, 1) for letter in "bshd"))
         rng = np.random.default_rng([seed, zlib.crc32(repr(self).encode())])
-        order = ["bshd".index(letter) for letter in self.layout]
-        return tuple(
-            np.ascontiguousarray(x.transpose(order)).astype(gpu.DTYPES[self.dtype])
-            for x in grid.INPUTS[self.inputs](rng, *shapes)
-        )
+        order = ["bshd".index(letter) for letter in layout]
+        drawn = [x[0].transpose([axis - 1 for axis in order]) if self.packed else x.transpose(order) for x in grid.INPUTS[self.inputs](rng, *shapes)]
+        return tuple(np.ascontiguousarray(x).astype(gpu.DTYPES[self.dtype]) for x in drawn)
 
 
 # ---------------------------------------------------------------------------

@@ -131,8 +131,17 @@ struct AlignedSize {
 std::optional<AlignedSize> getAlignedSize(llvm::StringRef name);
 
 /// Returns the size behind `align(Sq, 128)` or `ceildiv(Sq, 128)`, the number
-/// of blocks of 128 elements: Sq. None for any other name.
+/// of blocks of 128 elements: Sq. A sum of sizes is behind its terms: of
+/// `ceildiv(Tq, 128) + N`, one of Tq and N is returned. None for any other
+/// name.
 std::optional<llvm::StringRef> getSizeBehind(llvm::StringRef name);
+
+/// Returns the sum of two sizes in the form in which they are given: a number
+/// for two numbers, `ceildiv(Tq, 128) + N` otherwise.
+std::string addSizes(llvm::StringRef a, llvm::StringRef b);
+/// Returns the two sizes of a sum, or nothing if `name` is none.
+std::optional<std::pair<llvm::StringRef, llvm::StringRef>>
+getSummands(llvm::StringRef name);
 
 /// Returns the number of blocks of `block` elements of the size `name`, in the
 /// form in which it is given: a number for a number, `ceildiv(Sq, 128)` for Sq.

@@ -156,8 +156,10 @@ int64_t MatrixStages::countWordsInFlight() const {
   // hand nothing over have room for them: ptxas 13.0 and 13.5 spill with 216
   // words in gradients, and not with 224 forward.
   if (exchanges)
-    for (auto read : body->getOps<GatherOp>())
-      words += countWords(read.getResult()) + kStageWords;
+    for (auto read : body->getOps<GatherOp>()) {
+      bool isTile = isa<VectorType>(read.getType());
+      words += isTile ? countWords(read.getResult()) + kStageWords : 1;
+    }
   int64_t stages = carried.empty() ? 0 : carried.size() + 1;
   return words + kStageWords * stages;
 }

@@ -1,0 +1,83 @@
+//===- PackedTiles.cpp - the launch that lists work tiles -----------------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PackedTiles.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::attn;
+
+/// Returns ceildiv(tokens, rows) + bounds.
+static OpFoldResult countTiles(Conversion &conversion, OpFoldResult tokens,
+                               OpFoldResult bounds, int64_t rows) {
+  OpBuilder &b = conversion.builder;
+  Location loc = conversion.op.getLoc();
+  auto toValue = [&](OpFoldResult size) {
+    return getValueOrCreateConstantIndexOp(b, loc, size);
+  };
+  std::optional<int64_t> numTokens = getConstantIntValue(tokens),
+                         numBounds = getConstantIntValue(bounds);
+  if (numTokens && numBounds)
+    return b.getIndexAttr(llvm::divideCeil(*numTokens, rows) + *numBounds);
+  Value step = arith::ConstantIndexOp::create(b, loc, rows);
+  Value blocks = b.createOrFold<arith::CeilDivUIOp>(loc, toValue(tokens), step);
+  return b.createOrFold<arith::AddIOp>(loc, blocks, toValue(bounds));
+}
+
+std::optional<PackedTiles>
+fa4::launchPackedTiles(Conversion &conversion,
+                       const PackedTilesRequest &request) {
+  AttentionOpInterface op = conversion.op;
+  const DimNames &names = conversion.names;
+  if (!names.order.isPacked())
+    return std::nullopt;
+  bool isOfQueries = request.side == TokenSide::Queries;
+  Value matrix = isOfQueries ? op.getQ() : op.getK();
+  Value bounds = isOfQueries ? op.getCuSeqlensQ() : op.getCuSeqlensK();
+
+  KernelLaunch launch(conversion);
+  launch.addInput(isOfQueries ? "q" : "k", matrix,
+                  isOfQueries ? names.queries() : names.keys());
+  launch.addInput(isOfQueries ? "cu_seqlens_q" : "cu_seqlens_k", bounds,
+                  names.bounds());
+  PackedTiles tiles;
+  tiles.count = tile::addSizes(
+      tile::countBlocks(launch.getDim(0, names.order.seq), request.rows),
+      launch.getDim(1, 0));
+  OpFoldResult count =
+      countTiles(conversion, conversion.getSizes(matrix)[names.order.seq],
+                 conversion.getSizes(bounds).front(), request.rows);
+  for (auto [name, numbers] : {std::pair(kTileSequences, &tiles.sequences),
+                               std::pair(kTileNumbers, &tiles.numbers)}) {
+    *numbers =
+        conversion.createWorkspace(count, conversion.builder.getI32Type());
+    launch.addOutput(name, *numbers, {tiles.count}, kOnce);
+  }
+  launch.emit(isOfQueries ? "_query_tiles_kernel" : "_key_tiles_kernel",
+              launch.countHeads(2, kListedTiles), [&](tile::KernelOp kernel) {
+                buildPackedTilesProgram(op, kernel, request);
+              });
+  return tiles;
+}
+
+void fa4::addPackedTiles(KernelLaunch &launch, const PackedTiles &tiles) {
+  launch.addInput(kTileSequences, tiles.sequences, {tiles.count});
+  launch.addInput(kTileNumbers, tiles.numbers, {tiles.count});
+}
+
+SmallVector<Attribute>
+fa4::countWorkTiles(const KernelLaunch &launch,
+                    const std::optional<PackedTiles> &tiles, unsigned argument,
+                    int64_t rows) {
+  SmallVector<Attribute> grid = launch.countRows(argument, rows);
+  if (tiles)
+    grid.front() = tile::ExtentAttr::get(tiles->sequences.getContext(),
+                                         tiles->count, /*tile=*/1);
+  return grid;
+}

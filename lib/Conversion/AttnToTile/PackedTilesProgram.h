@@ -1,0 +1,53 @@
+//===- PackedTilesProgram.h - the work tiles of packed sequences ----------===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How many rows a packed sequence has stands in memory, so that no size of a
+// call says which work tiles there are. A small kernel in front of the main one
+// lists them: number t of the list is tile tile_numbers[t] of sequence
+// tile_sequences[t]. T rows of N sequences have at most ceildiv(T, rows) + N
+// tiles, since each sequence has at most one that is not whole. The list has
+// one more, as many as there are bounds of sequences. The tiles that this is
+// too many, one or more, belong to no sequence: tile_sequences[t] is -1, and
+// they are numbered as those of one more sequence, behind the last row.
+//
+// With 128 rows a tile, sequences of 300, 0 and 100 rows (T = 400, N = 3):
+//
+//   t               0  1  2  3  4  5  6
+//   tile_sequences  0  0  0  2 -1 -1 -1
+//   tile_numbers    0  1  2  0  0  1  2
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_CONVERSION_ATTNTOTILE_PACKEDTILESPROGRAM_H
+#define FA4_LIB_CONVERSION_ATTNTOTILE_PACKEDTILESPROGRAM_H
+
+#include "AttentionProgram.h"
+
+namespace fa4 {
+
+/// Work tiles of `rows` rows of packed queries, or of packed keys.
+struct PackedTilesRequest {
+  TokenSide side;
+  int64_t rows;
+};
+
+/// The number of tiles of the list that a work tile of the kernel fills, one
+/// for each thread.
+inline constexpr int64_t kListedTiles = 128;
+
+/// Fills the empty body of a kernel. The arguments:
+///
+///   q, cu_seqlens_q               or k and cu_seqlens_k, by the side
+///   tile_sequences, tile_numbers  outputs: T tiles each
+void buildPackedTilesProgram(attn::AttentionOpInterface op,
+                             tile::KernelOp kernel,
+                             const PackedTilesRequest &request);
+
+} // namespace fa4
+
+#endif // FA4_LIB_CONVERSION_ATTNTOTILE_PACKEDTILESPROGRAM_H
