@@ -38,8 +38,8 @@ def _draw(device, queries: int, keys: int, layout: str = "bshd") -> list:
     return [each.transpose(1, 2) for each in drawn] if layout == "bshd" else drawn
 
 
-def _expected(q, k, v, score_mod=None, mask_mod=None) -> tuple:
-    """(out, lse) of tensors [B, H, S, D] in float64; the functions are those of torch's flex_attention."""
+def _expected(q, k, v, score_mod=None, mask_mod=None, sinks=None) -> tuple:
+    """(out, lse) of tensors [B, H, S, D] in float64; the functions are those of torch's flex_attention. `sinks`: a score for each head."""
     import torch
 
     q, k, v = (each.double() for each in (q, k, v))
@@ -51,24 +51,27 @@ def _expected(q, k, v, score_mod=None, mask_mod=None) -> tuple:
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     scores = score_mod(scores, b, h, i, j) if score_mod else scores
     scores = scores.masked_fill(~mask_mod(b, h, i, j), -math.inf) if mask_mod else scores
-    lse = scores.logsumexp(-1)
+    joined = scores if sinks is None else torch.cat((scores, sinks[:, None, None].expand(*scores.shape[:3], 1)), -1)
+    lse = joined.logsumexp(-1)
     # A row without a key has zeros.
     return (scores - lse.masked_fill(lse.isinf(), 0)[..., None]).exp() @ v, lse
 
 
-def _causal(shift: int) -> Callable:
+def _causal(shift) -> Callable:
     return lambda b, h, i, j: i + shift >= j
 
 
-def _expected_of_form(q, k, v) -> tuple:
-    """The same of FORM, whose tensors are [B, S, H, D]."""
+def _expected_of_form(q, k, v, sinks=None, lengths=None) -> tuple:
+    """The same of FORM, whose tensors are [B, S, H, D]. The last query sees the last key of its sequence, so that none is seen behind a length."""
     q, k, v = (each.transpose(1, 2) for each in (q, k, v))
-    out, lse = _expected(q, k, v, mask_mod=_causal(k.shape[2] - q.shape[2]))
+    keys = k.shape[2] if lengths is None else lengths.view(-1, 1, 1, 1)
+    out, lse = _expected(q, k, v, mask_mod=_causal(keys - q.shape[2]), sinks=sinks)
     return out.transpose(1, 2), lse
 
 
 def _error(result, expected) -> float:
-    result, seen = result.detach().double(), expected.isfinite()
+    result, expected = result.detach().double(), expected.detach()
+    seen = expected.isfinite()
     if not (result.isfinite() == seen).all():
         return math.inf
     norm = expected[seen].norm()
@@ -143,18 +146,36 @@ def check_operator(device, chip: str) -> dict:
     return _errors(attend(q, k, v), _expected_of_form(*(each.detach() for each in (q, k, v))))
 
 
-def check_gradient(device, chip: str) -> dict:
-    """backward(), through the LSE, too."""
+def _errors_of_gradients(attend: Callable, expected: Callable, drawn: list) -> dict[str, float]:
+    """Errors of results and of gradients, through the LSE, too, of functions of tensors in the order of `drawn`."""
     import torch
 
-    attend = fa4.torch.attention(fa4.sdpa(**FORM))
-    tensors = [each.detach().requires_grad_() for each in _draw(device, *LENGTHS[0])]
+    tensors = [each.detach().requires_grad_() for each in drawn]
     copies = [each.detach().double().requires_grad_() for each in tensors]
-    ours, wanted = (
+    results, wanted = attend(*tensors), expected(*copies)
+    gradients = [
         torch.autograd.grad(out.double().sin().sum() + lse.double().cos().sum(), given)
-        for given, (out, lse) in ((tensors, attend(*tensors)), (copies, _expected_of_form(*copies)))
+        for given, (out, lse) in ((tensors, results), (copies, wanted))
+    ]
+    return _errors(results, wanted) | {name: _error(*both) for name, *both in zip(("dq", "dk", "dv", "dsinks"), *gradients)}
+
+
+def check_gradient(device, chip: str) -> dict:
+    """backward(), through the LSE, too."""
+    return _errors_of_gradients(fa4.torch.attention(fa4.sdpa(**FORM)), _expected_of_form, _draw(device, *LENGTHS[0]))
+
+
+def check_sinks(device, chip: str) -> dict:
+    """Sinks and numbers of keys, of which one is that of the whole room, and the other leaves the first queries without a key: results and gradients."""
+    import torch
+
+    queries, keys = LENGTHS[0]
+    lengths = torch.tensor([keys, queries // 2], dtype=torch.int32, device=device)
+    attend = fa4.torch.attention(fa4.sdpa(**FORM, sinks=True, seqlens_k=True))
+    drawn = [*_draw(device, queries, keys), torch.randn(HEADS, device=device)]
+    return _errors_of_gradients(
+        lambda q, k, v, sinks: attend(q, k, v, sinks=sinks, seqlens_k=lengths), lambda *copies: _expected_of_form(*copies, lengths=lengths), drawn
     )
-    return {name: _error(*both) for name, *both in zip(("dq", "dk", "dv"), ours, wanted)}
 
 
 def check_compile(device, chip: str) -> dict:
@@ -216,7 +237,7 @@ def check_alibi(device, chip: str) -> dict:
 
 CHECKS: dict[str, Callable[[Any, str], dict]] = {
     "torch_launch": check_launch, "torch_graph": check_graph, "torch_operator": check_operator, "torch_gradient": check_gradient,
-    "torch_compile": check_compile, "flex_softcap": check_softcap, "flex_documents": check_documents, "flex_alibi": check_alibi,
+    "torch_sinks": check_sinks, "torch_compile": check_compile, "flex_softcap": check_softcap, "flex_documents": check_documents, "flex_alibi": check_alibi,
 }  # fmt: skip
 # Cases with a time, beside torch's flex_attention.
 TIMED: dict[str, dict] = {"flex_softcap": {"score_mod": softcap}, "flex_documents": {"mask_mod": documents}}

@@ -45,12 +45,12 @@ def _autocast(tensors: tuple) -> tuple:
     return tuple(each.to(dtype) if each.is_floating_point() and each.dtype != torch.float64 else each for each in tensors)
 
 
-def _refuse_tangents(tensors: tuple):
+def _refuse_tangents(*tensors):
     """Forward-mode derivatives would be zeros without a word: no operator has a rule for them."""
     if torch.compiler.is_compiling() or torch.autograd.forward_ad._current_level < 0:
         return
     for each in tensors:
-        if torch.autograd.forward_ad.unpack_dual(each).tangent is not None:
+        if each is not None and torch.autograd.forward_ad.unpack_dual(each).tangent is not None:
             raise NotImplementedError("fa4's attention has no forward-mode derivative (jvp): use reverse mode, backward() or torch.func.vjp")
 
 
@@ -66,10 +66,39 @@ def _check_flags(**flags):
             raise TypeError(f"{name} is True or False, not {flag!r}")
 
 
-def _check_dtype(name: str, tensor: torch.Tensor, wanted: str):
+def _check_dtype(name: str, tensor: torch.Tensor, wanted: str, advice: str = "convert it, or take a spec of another dtype"):
     _check_tensors(**{name: tensor})
     if DTYPES.get(tensor.dtype) != wanted:
-        raise SpecError(f"{name} has elements of type {tensor.dtype}, and the spec's are {wanted}: convert it, or take a spec of another dtype")
+        raise SpecError(f"{name} has elements of type {tensor.dtype}, and the spec's are {wanted}: {advice}")
+
+
+def _check_beside(name: str, tensor: torch.Tensor | None, wanted: str | None):
+    """Raises SpecError where `sinks` or `seqlens_k` of a call are not what the spec has, None for none."""
+    owner, advice = {
+        "sinks": ("query head", "convert it, or take a spec with sinks of another type"), "seqlens_k": ("sequence", "give seqlens_k.to(torch.int32)"),
+    }[name]  # fmt: skip
+    if wanted is None:
+        if tensor is not None:
+            raise SpecError(f"the call gives {name}, and the spec has none: fa4.sdpa(..., {name}=True) is a spec that does")
+    elif tensor is None:
+        raise SpecError(f"the spec has {name}, and the call gives none: {name} is a tensor of {wanted}, with a number for each {owner}")
+    else:
+        _check_dtype(name, tensor, wanted, advice)
+
+
+def _check_operands(spec: Spec, operands: dict) -> dict:
+    """The shapes of q, k, v, sinks and seqlens_k by their names, as far as a call gives them. Raises SpecError where their types are
+    not the spec's, or they are on several devices."""
+    for name in "qkv":
+        _check_dtype(name, operands[name], spec.dtype)
+    _check_beside("sinks", operands["sinks"], spec.sinks)
+    _check_beside("seqlens_k", operands["seqlens_k"], "i32" if spec.seqlens_k else None)
+    given = {name: each for name, each in operands.items() if each is not None}
+    device = given["q"].device
+    for name, each in given.items():
+        if each.device != device:
+            raise SpecError(f"q is on {device}, and {name} on {each.device}: the tensors of a call are on one device")
+    return {name: each.shape for name, each in given.items()}
 
 
 def _kind_of(capture: str) -> str:
@@ -79,11 +108,17 @@ def _kind_of(capture: str) -> str:
 
 
 def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) -> Callable:
-    """A function `attend(q, k, v, **captures)` on tensors of torch, differentiable in q, k and v. Shapes and dtypes are the
-    spec's; under torch.autocast, q, k and v are cast as for torch's own attention. Captures are numbers, or tensors, which are constants to the
-    gradient. It returns out, and with the spec's `lse` (out, lse), both of which have a gradient. `deterministic`: whether gradients have
-    the same bits in each run. Strides may be any multiples of 16 bytes, but for the innermost one, which is one element: tensors
+    """A function `attend(q, k, v, sinks=..., seqlens_k=..., **captures)` on tensors of torch, differentiable in q, k, v and sinks. Shapes and
+    dtypes are the spec's; under torch.autocast, q, k and v are cast as for torch's own attention. Captures are numbers, or tensors, which are
+    constants to the gradient. It returns out, and with the spec's `lse` (out, lse), both of which have a gradient. `deterministic`: whether
+    gradients have the same bits in each run. Strides may be any multiples of 16 bytes, but for the innermost one, which is one element: tensors
     that are otherwise are a LaunchError, or, with `copy`, are copied. An empty batch, no queries and no keys are calls as others.
+
+    A call gives `sinks` and `seqlens_k` where the spec has them, and only there. `sinks`, [Hq], are of the spec's type under autocast, too, and
+    so is their gradient. `seqlens_k`, [B] of torch.int32, are constants to the gradient, and nothing waits for them: a number below 0 is 0, and
+    one beyond the keys that there is room for is all of them. What k and v hold behind a length does not count, but must be finite numbers.
+    With sinks, a call without keys (Sk = 0) is refused, by SimulationError on the CPU and LaunchError on a GPU: the LSE, which the gradient
+    reads and which is therefore always written, would be the sinks, and no kernel writes that. A length of 0 is no such call.
 
     Kernels are compiled at the first call, and that of the gradient at the first backward(), for the GPU that the tensors are on. Where the GPU has
     a kernel of the forward op alone, a call works whether or not a tensor requires a gradient, and backward() is a CompileError. Raises SpecError,
@@ -93,8 +128,8 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     _check_flags(deterministic=deterministic, copy=copy)
     if spec.is_backward:
         raise SpecError("attention takes the spec of the forward op; its gradient follows")
-    if spec.sinks or spec.seqlens_k or spec.is_packed:
-        raise SpecError("attention takes q, k, v and captures: no sinks, seqlens_k or packed layout")
+    if spec.is_packed:
+        raise SpecError(f"layout {spec.layout} is packed, with cu_seqlens, and of packed sequences attention has no kernel: take bshd, bhsd or sbhd")
     forward = replace(spec, lse=True)
     traced = forward.trace()
     texts = forward.write(traced), forward.backward(deterministic).write(traced)
@@ -105,23 +140,19 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     found = list(traced.found.values())
     kinds = " ".join([*(_kind_of(kind) for kind in spec.captures.values()), *(f"{_kind_of(each.kind)}-of-tensor" for each in found)])
 
-    def attend(q, k, v, **captures):
+    def attend(q, k, v, *, sinks=None, seqlens_k=None, **captures):
         if missing := set(spec.captures) ^ set(captures):
             raise SpecError(f"captures are {', '.join(spec.captures) or 'none'}, and the call differs in {', '.join(sorted(missing))}")
         _check_tensors(q=q, k=k, v=v)
-        _refuse_tangents((q, k, v))
         q, k, v = _autocast((q, k, v))
-        for name, each in (("q", q), ("k", k), ("v", v)):
-            _check_dtype(name, each, spec.dtype)
-            if each.device != q.device:
-                raise SpecError(f"q is on {q.device}, and {name} on {each.device}: the tensors of a call are on one device")
+        shapes = _check_operands(spec, {"q": q, "k": k, "v": v, "sinks": sinks, "seqlens_k": seqlens_k})
+        _refuse_tangents(q, k, v, sinks)
         read = {name: captures[name] for name in tables}
         for name, each in read.items():
             _check_dtype(name, each, spec.captures[name].split()[0])
         for name, each in (*read.items(), *((each.name, each.tensor) for each in found)):
             if each.requires_grad and torch.is_grad_enabled():
                 raise SpecError(f"{name} requires a gradient, and captured tensors have none: give {name}.detach()")
-        shapes = {"q": q.shape, "k": k.shape, "v": v.shape}
         spec.bind(shapes | {name: each.shape for name, each in read.items()})
         numbers = [float(as_number(name, captures[name], kind)) for name, kind in spec.captures.items() if name not in tables]
         if copy:
@@ -129,7 +160,7 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
         given = [*read.values(), *(each.tensor for each in found)]
         # torch.compile has the transforms of torch.func in its graph, and sees the operators beneath them.
         call = torch_transforms.Attention.apply if not torch.compiler.is_compiling() and torch_transforms.is_active() else torch_ops.sdpa
-        out, lse = call(q, k, v, given, numbers, spec.layout, kinds, *texts)
+        out, lse = call(q, k, v, sinks, seqlens_k, given, numbers, spec.layout, kinds, *texts)
         return (out, lse) if spec.lse else out
 
     return attend

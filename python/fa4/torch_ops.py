@@ -6,7 +6,8 @@
 An op travels as its text in MLIR, so that a program of torch.export means the same in another process, which needs `import fa4.torch` and
 nothing else. `kinds` has a word for each capture of the op: `f32`, `i32` or `bool` for one of `numbers`, `tensor-f32` for one of `tensors` and the
 type of its elements, `f32-of-tensor` for one whose tensor, of `tensors`, has no dimensions and is read at the call, and `tensor-f32-of-tensor`
-for a tensor that a function has reached by itself.
+for a tensor that a function has reached by itself. `sinks` and `seqlens_k` are operands of their own, and None where the op has none: the
+gradient of sinks is one of autograd's, which a list of tensors would hide from torch.func.
 """
 
 from __future__ import annotations
@@ -135,6 +136,12 @@ def _captures(kinds: str, tensors: list[torch.Tensor], numbers: list[float], dev
     return read, given
 
 
+def _beside(sinks: torch.Tensor | None, seqlens_k: torch.Tensor | None) -> dict[str, torch.Tensor]:
+    """The arrays of one number a head or sequence that the op has, row-major as kernels read them."""
+    given = {"sinks": sinks, "seqlens_k": seqlens_k}
+    return {name: each.contiguous() for name, each in given.items() if each is not None}
+
+
 def _make_outputs(q, v, layout: str) -> tuple[torch.Tensor, torch.Tensor]:
     out = q.new_empty((*q.shape[:-1], v.shape[-1]))
     b, h, s = (q.shape[layout.index(letter)] for letter in "bhs")
@@ -143,49 +150,51 @@ def _make_outputs(q, v, layout: str) -> tuple[torch.Tensor, torch.Tensor]:
 
 @torch.library.custom_op("fa4::sdpa", mutates_args=())
 def sdpa(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, tensors: list[torch.Tensor], numbers: list[float], layout: str, kinds: str,
-    forward: str, backward: str,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, sinks: torch.Tensor | None, seqlens_k: torch.Tensor | None, tensors: list[torch.Tensor],
+    numbers: list[float], layout: str, kinds: str, forward: str, backward: str,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """out and lse of the op `forward`; `backward` is its gradient."""
     out, lse = _make_outputs(q, v, layout)
     read, scalars = _captures(kinds, tensors, numbers, q.device)
-    run(_kernel(forward, _chip(q)), {"q": q, "k": k, "v": v, **read}, {"out": out, "lse": lse}, scalars)
+    inputs = {"q": q, "k": k, "v": v, **_beside(sinks, seqlens_k), **read}
+    run(_kernel(forward, _chip(q)), inputs, {"out": out, "lse": lse}, scalars)
     return out, lse
 
 
 @sdpa.register_fake
-def _(q, k, v, tensors, numbers, layout, kinds, forward, backward):
+def _(q, k, v, sinks, seqlens_k, tensors, numbers, layout, kinds, forward, backward):
     return _make_outputs(q, v, layout)
 
 
-def _empty_gradients(q, k, v) -> tuple[torch.Tensor, ...]:
-    return tuple(torch.empty_like(each, memory_format=torch.contiguous_format) for each in (q, k, v))
+def _empty_gradients(q, k, v, sinks) -> list[torch.Tensor]:
+    return [torch.empty_like(each, memory_format=torch.contiguous_format) for each in (q, k, v, sinks) if each is not None]
 
 
 @torch.library.custom_op("fa4::sdpa_backward", mutates_args=())
 def sdpa_backward(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, dout: torch.Tensor, lse: torch.Tensor,
-    tensors: list[torch.Tensor], numbers: list[float], kinds: str, backward: str,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    """dq, dk and dv by the op `backward`."""
-    gradients = _empty_gradients(q, k, v)
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, dout: torch.Tensor, lse: torch.Tensor, sinks: torch.Tensor | None,
+    seqlens_k: torch.Tensor | None, tensors: list[torch.Tensor], numbers: list[float], kinds: str, backward: str,
+) -> list[torch.Tensor]:  # fmt: skip
+    """dq, dk and dv, and with sinks dsinks, by the op `backward`."""
+    gradients = _empty_gradients(q, k, v, sinks)
     # Autograd makes dout, with any strides: those of a sum's gradient are all 0.
     dout = dout if is_accessible(dout) else dout.contiguous()
     read, scalars = _captures(kinds, tensors, numbers, q.device)
-    inputs = {"q": q, "k": k, "v": v, "out": out, "dout": dout, "lse": lse, **read}
-    run(_gradient_kernel(backward, _chip(q)), inputs, dict(zip(("dq", "dk", "dv"), gradients)), scalars)
+    inputs = {"q": q, "k": k, "v": v, "out": out, "dout": dout, "lse": lse, **_beside(sinks, seqlens_k), **read}
+    run(_gradient_kernel(backward, _chip(q)), inputs, dict(zip(("dq", "dk", "dv", "dsinks"), gradients)), scalars)
     return gradients
 
 
 @sdpa_backward.register_fake
-def _(q, k, v, out, dout, lse, tensors, numbers, kinds, backward):
-    return _empty_gradients(q, k, v)
+def _(q, k, v, out, dout, lse, sinks, seqlens_k, tensors, numbers, kinds, backward):
+    return _empty_gradients(q, k, v, sinks)
 
 
 def _of_lse(out, v, dlse, layout: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(out, dout, v) with which the gradient op gives what the LSE's gradient adds to dq and dk. That is the op's with dout v^T - delta = dlse,
-    where delta, the sum of out * dout over a row, is all that out is read for: v is 0, and -dlse is the sum of three numbers of out's
-    dtype, to which dout has ones."""
+    """(out, dout, v) with which the gradient op gives what the LSE's gradient adds to dq, dk and dsinks. That is the op's with
+    dout v^T - delta = dlse, where delta, the sum of out * dout over a row, is all that out is read for: v is 0, and -dlse is the sum of three
+    numbers of out's dtype, to which dout has ones. A sink's share of a row, exp(sink - lse), is the derivative of the row's LSE by the sink,
+    and the op adds -delta times the share to dsinks: dlse times the share."""
     rest = -dlse.permute(["bhs".index(letter) for letter in layout[:-1]]).float()
     columns = []
     for _ in range(3):
@@ -199,30 +208,33 @@ def _of_lse(out, v, dlse, layout: str) -> tuple[torch.Tensor, torch.Tensor, torc
 
 def keep_for_gradient(ctx, inputs, output):
     """What the gradient needs of a call of fa4::sdpa."""
-    q, k, v, tensors, ctx.numbers, ctx.layout, ctx.kinds, _, ctx.op = inputs
+    q, k, v, sinks, seqlens_k, tensors, ctx.numbers, ctx.layout, ctx.kinds, _, ctx.op = inputs
     out, lse = output
-    ctx.save_for_backward(q, k, v, out, lse, *tensors)
+    ctx.save_for_backward(q, k, v, out, lse, sinks, seqlens_k, *tensors)
     ctx.set_materialize_grads(False)
 
 
 def gradient(ctx, dout, dlse, run_backward) -> list:
-    """dq, dk and dv, of which those of None do not count, by fa4::sdpa_backward or what stands for it."""
-    q, k, v, out, lse, *tensors = ctx.saved_tensors
-    form = (tensors, ctx.numbers, ctx.kinds, ctx.op)
+    """dq, dk, dv and dsinks, of which those of None do not count, by fa4::sdpa_backward or what stands for it."""
+    q, k, v, out, lse, sinks, seqlens_k, *tensors = ctx.saved_tensors
+    form = (sinks, seqlens_k, tensors, ctx.numbers, ctx.kinds, ctx.op)
     gradients: list = [None, None, None]
     if dout is not None:
         gradients = list(run_backward(q, k, v, out, dout, lse, *form))
     if dlse is not None:
         other, dother, zeros = _of_lse(out, v, dlse, ctx.layout)
-        dq, dk, _ = run_backward(q, k, zeros, other, dother, lse, *form)
-        gradients = [dq, dk, zeros] if dout is None else [gradients[0] + dq, gradients[1] + dk, gradients[2]]
-    return gradients
+        dq, dk, _, *dsinks = run_backward(q, k, zeros, other, dother, lse, *form)
+        if dout is None:
+            gradients = [dq, dk, zeros, *dsinks]
+        else:
+            gradients = [gradients[0] + dq, gradients[1] + dk, gradients[2], *(both[0] + both[1] for both in zip(gradients[3:], dsinks))]
+    return gradients if len(gradients) == 4 else [*gradients, None]
 
 
 def _backward(ctx, dout, dlse):
     gradients = gradient(ctx, dout, dlse, sdpa_backward)
     # torch takes an empty list for one of tensors.
-    return *gradients, [None] * (len(ctx.saved_tensors) - 5), None if ctx.numbers else [], *[None] * 4
+    return *gradients, None, [None] * (len(ctx.saved_tensors) - 7), None if ctx.numbers else [], *[None] * 4
 
 
 sdpa.register_autograd(_backward, setup_context=keep_for_gradient)

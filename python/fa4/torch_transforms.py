@@ -39,7 +39,8 @@ class Gradient(torch.autograd.Function):
 
     @staticmethod
     def forward(*args):
-        return torch_ops.sdpa_backward(*args)
+        # A list would be a result without a gradient: an autograd function has tensors, or a tuple of them.
+        return tuple(torch_ops.sdpa_backward(*args))
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -70,7 +71,7 @@ class Attention(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dout, dlse):
         gradients = torch_ops.gradient(ctx, dout, dlse, Gradient.apply)
-        return *gradients, *[None] * 6
+        return *gradients, *[None] * 7
 
     @staticmethod
     def vmap(info, in_dims, *args):

@@ -58,8 +58,71 @@ def test_forward_and_gradient():
         assert (ours.grad.transpose(1, 2) - theirs.grad).abs().max() < 5e-2
     with pytest.raises(fa4.SpecError, match="captures are cap"):
         attend(q, k, v)
-    with pytest.raises(fa4.SpecError, match="no sinks, seqlens_k or packed layout"):
-        fa4.torch.attention(fa4.sdpa(q="B S 2 32", k="B S 2 32", sinks=True))
+    for layout in ("thd", "htd"):
+        with pytest.raises(fa4.SpecError, match=f"layout {layout} is packed, with cu_seqlens, and of packed sequences attention has no kernel"):
+            fa4.torch.attention(fa4.sdpa(q="T 2 32" if layout == "thd" else "2 T 32", k="T 2 32" if layout == "thd" else "2 T 32", layout=layout))
+
+
+WITH_SINKS = {"q": "B Sq H 32", "k": "B Sk G 32", "lse": True, "sinks": True, "seqlens_k": True}
+
+
+def draw_with_sinks(queries=16, keys=24):
+    """q, k, v, sinks and lengths."""
+    sinks, lengths = torch.randn(2, requires_grad=True), torch.tensor([0, keys], dtype=torch.int32)
+    return draw(2, queries, 2, 32), draw(2, keys, 1, 32), draw(2, keys, 1, 32), sinks, lengths
+
+
+REFUSED = {
+    "no sinks": ({"sinks": None}, fa4.SpecError, "the spec has sinks, and the call gives none: sinks is a tensor of f32, with a number for each query head"),
+    "no lengths": ({"seqlens_k": None}, fa4.SpecError, "the spec has seqlens_k, and the call gives none: seqlens_k is a tensor of i32, with a number for each sequence"),
+    "other sinks": ({"sinks": torch.zeros(2, dtype=torch.bfloat16)}, fa4.SpecError, "sinks has elements of type torch.bfloat16, and the spec's are f32: convert it, or"),
+    "long lengths": ({"seqlens_k": torch.zeros(2, dtype=torch.int64)}, fa4.SpecError, r"seqlens_k has elements of type torch.int64, and the spec's are i32: give seqlens_k.to\(torch.int32\)"),
+    "too many sinks": ({"sinks": torch.zeros(3)}, fa4.SpecError, r"sinks has shape \(3,\): dimension 0 is 3, but q has size H = 2"),
+    "sinks of each sequence": ({"sinks": torch.zeros(2, 2)}, fa4.SpecError, "sinks has 2 dimensions"),
+    "too few lengths": ({"seqlens_k": torch.zeros(1, dtype=torch.int32)}, fa4.SpecError, r"seqlens_k has shape \(1,\): dimension 0 is 1, but q has size B = 2"),
+    "sinks elsewhere": ({"sinks": torch.zeros(2, device="meta")}, fa4.SpecError, "q is on cpu, and sinks on meta"),
+    "lengths elsewhere": ({"seqlens_k": torch.zeros(2, dtype=torch.int32, device="meta")}, fa4.SpecError, "q is on cpu, and seqlens_k on meta"),
+    "a number": ({"sinks": 1.0}, TypeError, "sinks is a tensor of torch, not float"),
+    "a list": ({"seqlens_k": [0, 24]}, TypeError, "seqlens_k is a tensor of torch, not list"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_other_sinks_and_lengths_are_refused(case):
+    """A call gives sinks or lengths that are not the spec's: the message says which, and what is wanted."""
+    changed, error, message = REFUSED[case]
+    q, k, v, sinks, lengths = draw_with_sinks()
+    with pytest.raises(error, match=message):
+        fa4.torch.attention(fa4.sdpa(**WITH_SINKS))(q, k, v, **{"sinks": sinks, "seqlens_k": lengths} | changed)
+
+
+@pytest.mark.parametrize("name", ["sinks", "seqlens_k"])
+def test_sinks_and_lengths_of_a_spec_without_them(name):
+    """A call gives what the spec does not have: it would not count, and is refused."""
+    q, k, v, sinks, lengths = draw_with_sinks()
+    attend = fa4.torch.attention(fa4.sdpa(**WITH_SINKS | {name: False}))
+    with pytest.raises(fa4.SpecError, match=rf"the call gives {name}, and the spec has none: fa4.sdpa\(..., {name}=True\)"):
+        attend(q, k, v, sinks=sinks, seqlens_k=lengths)
+
+
+def test_sinks_and_captures():
+    """An op has sinks, lengths, and captures of each kind: each must arrive at its own place, and sinks in the gradient."""
+    from torch_checks import expected_with_sinks
+
+    slopes = torch.tensor([0.05, -0.02])
+    form = WITH_SINKS | {"captures": {"cap": "f32", "bias": "f32 Sk"}}
+    attend = fa4.torch.attention(fa4.sdpa(**form, score_mod=lambda s, b, h, i, j, cap, bias: cap * s + bias[j] + slopes[h] * (i - j)))
+    *leaves, lengths = draw_with_sinks()
+    bias = torch.randn(24)
+    out, lse = attend(*leaves[:3], sinks=leaves[3], seqlens_k=lengths, cap=0.5, bias=bias)
+    copies = [x.detach().double().requires_grad_() for x in leaves]
+    i, j = torch.arange(16)[:, None], torch.arange(24)
+    wanted = expected_with_sinks(*copies, lengths=lengths, score=lambda s: 0.5 * s + bias + slopes[:, None, None] * (i - j))
+    for results in ((out, lse), wanted):
+        (results[0].double().sin().sum() + results[1].double().cos().sum()).backward()
+    assert (out - wanted[0]).abs().max() < 2e-2 and (lse - wanted[1]).abs().max() < 1e-3
+    for ours, theirs in zip(leaves, copies):
+        assert (ours.grad.double() - theirs.grad).norm() < 1e-2 * theirs.grad.norm()
 
 
 def test_flex_attention_with_functions_of_torch():
@@ -77,12 +140,14 @@ def test_flex_attention_with_functions_of_torch():
 
 
 @pytest.mark.parametrize("check", ["test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_static", "test_aot_dispatch_dynamic"])
-def test_operator_is_well_formed(check):
+@pytest.mark.parametrize("with_sinks", [False, True], ids=["alone", "with_sinks"])
+def test_operator_is_well_formed(check, with_sinks):
     """The operator passes torch's own checks: schema, fake tensors, autograd and dynamic sizes, with the strides of a
     transposed view."""
-    spec = fa4.sdpa(q="B S H 32", k="B S H 32", mask="causal", lse=True)
+    spec = fa4.sdpa(q="B S H 32", k="B S H 32", mask="causal", lse=True, sinks=with_sinks, seqlens_k=with_sinks)
     q, k, v = (draw(1, 1, 32, 32).detach().transpose(1, 2).requires_grad_() for _ in range(3))
-    arguments = (q, k, v, [], [], "bshd", "", spec.text, spec.backward().text)
+    beside = (torch.zeros(1, requires_grad=True), torch.full((1,), 20, dtype=torch.int32)) if with_sinks else (None, None)
+    arguments = (q, k, v, *beside, [], [], "bshd", "", spec.text, spec.backward().text)
     torch.library.opcheck(torch.ops.fa4.sdpa.default, arguments, test_utils=check)
 
 
@@ -95,6 +160,10 @@ def test_fake_tensors():
         q = torch.empty(2, 16, 4, 32, dtype=torch.bfloat16)
         out, lse = attend(q, q, q)
         assert out.shape == q.shape and lse.shape == (2, 4, 16) and lse.dtype == torch.float32
+        attend = fa4.torch.attention(fa4.sdpa(q="B S H 32", k="B S H 32", sinks="bf16", seqlens_k=True))
+        q, sinks = q.requires_grad_(), torch.empty(8, dtype=torch.bfloat16, requires_grad=True)
+        attend(q, q, q, sinks=sinks[::2], seqlens_k=torch.empty(2, dtype=torch.int32)).sum().backward()
+        assert q.grad.shape == q.shape and sinks.grad.shape == (8,) and sinks.grad.dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("check", torch_checks.ANYWHERE, ids=lambda check: check.__name__)
@@ -137,7 +206,18 @@ class Model(torch.nn.Module):
         return fa4.torch.flex_attention(q, k, v, mask_mod=lambda b, h, i, j: i >= j)
 
 
-def test_an_exported_program_runs_in_another_process(tmp_path):
+class ModelWithSinks(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attend = fa4.torch.attention(fa4.sdpa(q="B H Sq 32", k="B G Sk 32", layout="bhsd", sinks=True, seqlens_k=True))
+        self.sinks = torch.nn.Parameter(torch.linspace(-1, 1, 2))
+
+    def forward(self, q, k, v):
+        return self.attend(q, k, v, sinks=self.sinks, seqlens_k=torch.full((q.shape[0],), 15, dtype=torch.int32, device=q.device))
+
+
+@pytest.mark.parametrize("Model", [Model, ModelWithSinks])
+def test_an_exported_program_runs_in_another_process(Model, tmp_path):
     """An exported program runs in another process, with another length: `import fa4.torch` is all it needs, because the
     op is in the program."""
     q, k, v = (draw(1, heads, 32, 32).detach() for heads in (2, 1, 1))

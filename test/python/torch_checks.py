@@ -181,6 +181,176 @@ def check_transforms(device):
     near(torch.vmap(torch.func.grad(loss), (0, None, None))(several, k, v)[0], leaves[0].grad, 1e-9)
 
 
+# ---------------------------------------------------------------------------
+# Sinks and lengths
+# ---------------------------------------------------------------------------
+
+SINK_SHAPES = {"q": f"B Sq H {DIM}", "k": f"B Sk G {DIM}", "lse": True}
+
+
+def expected_with_sinks(q, k, v, sinks=None, lengths=None, is_causal=False, score=lambda s: s):
+    """(out, lse) in float64, of [B, S, H, D]; a bottom-right diagonal follows the lengths."""
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    i, j = torch.arange(q.shape[2])[:, None], torch.arange(k.shape[2])[None]
+    lengths = torch.full(q.shape[:1], k.shape[2]) if lengths is None else lengths.detach().cpu()
+    ends = lengths.view(-1, 1, 1, 1)
+    seen = (j < ends) & (j <= i + ends - q.shape[2]) if is_causal else j < ends
+    scores = score(q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(~seen, -math.inf)
+    # A column with the sink has a row's share of it, and no value.
+    column = torch.full_like(scores[..., :1], -math.inf) if sinks is None else sinks.view(1, -1, 1, 1).expand(*scores.shape[:3], 1)
+    lse = torch.cat((scores, column), -1).logsumexp(-1)
+    # A row without a key or a sink has zeros.
+    return ((scores - lse.masked_fill(lse.isinf(), 0)[..., None]).exp() @ v).transpose(1, 2), lse
+
+
+def draw_with_sinks(device, dtype=torch.float32, queries=40, keys=72):
+    """q, k, v, sinks and lengths, of which two sequences have no key and all keys."""
+    tensors = [draw(device, 4, length, heads, DIM).requires_grad_() for length, heads in ((queries, 4), (keys, 2), (keys, 2))]
+    sinks = draw(device, 4, dtype=dtype).requires_grad_()
+    return *tensors, sinks, torch.tensor([0, keys, 23, 50], dtype=torch.int32, device=device)
+
+
+def gradients_of(results, weights, leaves):
+    """Of a weighted sum over out and the LSE, of which only the weights of what has a gradient are not 0."""
+    loss = sum(w * f(x.double()).sum() for w, f, x in zip(weights, (torch.sin, torch.cos), results) if w)
+    return torch.autograd.grad(loss, leaves, retain_graph=True, materialize_grads=True)
+
+
+def check_sinks_and_lengths(device):
+    """Results and gradients, of out, of the LSE and of both. A tile without keys must count in dsinks all the same."""
+    dtypes = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+    for kind, has_lengths, mask in (("f32", True, None), ("bf16", True, "causal"), ("f16", False, "causal"), (None, True, "causal")):
+        attend = ours.attention(fa4.sdpa(**SINK_SHAPES, mask=mask, sinks=kind or False, seqlens_k=has_lengths))
+        *leaves, sinks, lengths = draw_with_sinks(device, dtypes.get(kind, torch.float32))
+        leaves += [sinks] if kind else []
+        given = ({"sinks": sinks} if kind else {}) | ({"seqlens_k": lengths} if has_lengths else {})
+        copies = [double(x) for x in leaves]
+        found, wanted = attend(*leaves[:3], **given), expected_with_sinks(*copies, lengths=given.get("seqlens_k"), is_causal=bool(mask))
+        seen = wanted[1].isfinite()
+        near(found[0], wanted[0])
+        near(found[1].cpu()[seen], wanted[1][seen], 1e-3)
+        assert (found[1].cpu()[~seen] == -math.inf).all() and bool(kind) == bool(seen.all())
+        # Without a sink, the LSE of a row without keys has no gradient that is a number.
+        for weights in ((1, 0), (0, 1), (1, 2)) if kind else ((1, 0),):
+            for leaf, got, want in zip(leaves, gradients_of(found, weights, leaves), gradients_of(wanted, weights, copies)):
+                assert got.dtype == leaf.dtype and got.shape == want.shape
+                assert (got.cpu().double() - want).norm() <= 1e-2 * want.norm(), (kind, weights, got, want)
+
+
+def check_lengths_beyond_the_room(device):
+    """Lengths below 0 and beyond the keys are as 0 and all keys: they are on the GPU, where nobody looks before the launch."""
+    attend = ours.attention(fa4.sdpa(**SINK_SHAPES, sinks=True, seqlens_k=True), deterministic=True)
+    q, k, v, sinks, _ = draw_with_sinks(device)
+    results = []
+    for lengths in ([0, 72, 0, 72], [-5, 73, -(2**31), 2**31 - 1]):
+        out, lse = attend(q, k, v, sinks=sinks, seqlens_k=torch.tensor(lengths, dtype=torch.int32, device=device))
+        results.append((out, lse, *torch.autograd.grad(out.float().square().sum() + lse.sum(), (q, k, v, sinks))))
+    assert all(torch.equal(*pair) for pair in zip(*results))
+    assert not out[::2].any() and torch.equal(lse[0], sinks[:, None].expand_as(lse[0]))
+
+
+def check_strides_of_sinks(device):
+    """Parts of other arrays, and one sink for all heads, are made row-major; gradients come back to where they belong."""
+    attend = ours.attention(fa4.sdpa(**SINK_SHAPES, sinks=True, seqlens_k=True))
+    q, k, v, _, lengths = (x.detach() for x in draw_with_sinks(device))
+    wide, one = (torch.randn(n, device=device, requires_grad=True) for n in (9, 1))
+    spread = torch.stack((lengths, lengths - 7), 1).view(-1)[::2]
+    for sinks in (wide[1::2], one.expand(4)):
+        row_major = sinks.detach().contiguous().requires_grad_()
+        for given, ends in ((sinks, spread), (row_major, lengths)):
+            out, lse = attend(q, k, v, sinks=given, seqlens_k=ends)
+            (out.float().square().sum() + lse.sum()).backward()
+        near(out, attend(q, k, v, sinks=sinks, seqlens_k=spread)[0], 1e-9)
+        near(wide.grad[1::2] if sinks.stride(0) else one.grad, row_major.grad if sinks.stride(0) else row_major.grad.sum(), 1e-3)
+
+
+def check_empty_calls_with_sinks(device):
+    """No sequences and no queries give gradients of zeros; no keys are refused, since the LSE would be the sinks."""
+    attend = ours.attention(fa4.sdpa(**SINK_SHAPES, sinks=True, seqlens_k=True))
+    q, k, v, sinks, lengths = (x.detach() for x in draw_with_sinks(device))
+    for cut, rows in ((slice(0), slice(None)), (slice(None), slice(0))):
+        leaves = [x.detach().requires_grad_() for x in (q[cut, rows], k[cut], v[cut], sinks)]
+        out, lse = attend(*leaves[:3], sinks=leaves[3], seqlens_k=lengths[cut])
+        (out.sum() + lse.sum()).backward()
+        assert all(x.grad.shape == x.shape and not x.grad.any() for x in leaves)
+    error = fa4.SimulationError if device == "cpu" else fa4.LaunchError
+    refused(error, "size Sk must be at least 1: the LSE of a row without keys is its sink", attend, q, k[:, :0], v[:, :0], sinks=sinks, seqlens_k=lengths)
+
+
+def check_sinks_deterministic(device):
+    attend = ours.attention(fa4.sdpa(**SINK_SHAPES, sinks=True), deterministic=True)
+    q, k, v, sinks, _ = draw_with_sinks(device)
+    first, second = (torch.autograd.grad(sum(x.float().cos().sum() for x in attend(q, k, v, sinks=sinks)), (q, k, v, sinks)) for _ in range(2))
+    assert all(torch.equal(*pair) for pair in zip(first, second))
+
+
+def check_sinks_and_autocast(device):
+    """Autocast is for q, k and v: sinks keep the type that the spec has, and so does their gradient."""
+    q, k, v, sinks, lengths = draw_with_sinks(device)
+    whole = [x.detach().float().requires_grad_() for x in (q, k, v)]
+    for dtype, kind, other in ((torch.float32, True, torch.bfloat16), (torch.bfloat16, "bf16", torch.float32)):
+        attend = ours.attention(fa4.sdpa(**SINK_SHAPES, sinks=kind, seqlens_k=True))
+        leaf = sinks.detach().to(dtype).requires_grad_()
+        with torch.autocast(device, torch.bfloat16):
+            out, _ = attend(*whole, sinks=leaf, seqlens_k=lengths)
+            refused(fa4.SpecError, f"sinks has elements of type {other}", attend, *whole, sinks=leaf.to(other), seqlens_k=lengths)
+        near(out, attend(q, k, v, sinks=leaf, seqlens_k=lengths)[0], 1e-9)
+        out.sum().backward()
+        assert leaf.grad.dtype == dtype and whole[0].grad.dtype == torch.float32
+
+
+def check_transforms_of_sinks(device):
+    attend = ours.attention(fa4.sdpa(**SINK_SHAPES, sinks=True, seqlens_k=True))
+    *tensors, lengths = draw_with_sinks(device)
+
+    def loss(q, k, v, sinks, lengths):
+        out, lse = attend(q, k, v, sinks=sinks, seqlens_k=lengths)
+        return out.float().square().sum() + lse.cos().sum()
+
+    loss(*tensors, lengths).backward()
+    q, k, v, sinks = (x.detach() for x in tensors)
+    for got, want in zip(torch.func.grad(loss, (0, 1, 2, 3))(q, k, v, sinks, lengths), tensors):
+        near(got, want.grad, 1e-2)
+    several, ends = torch.stack((sinks, sinks + 1)), torch.stack((lengths, lengths.flip(0)))
+    mapped = torch.vmap(loss, (None, None, None, 0, 0))(q, k, v, several, ends)
+    near(mapped, torch.stack([loss(q, k, v, *each) for each in zip(several, ends)]), 1e-2)
+    each = torch.vmap(torch.func.grad(loss, 3), (None, None, None, 0, 0))(q, k, v, several, ends)
+    near(each[0], tensors[3].grad, 1e-2)
+    # One array of sinks for all of a vmap has the sum of their gradients.
+    total = torch.func.grad(lambda sinks: torch.vmap(loss, (0, None, None, None, None))(torch.stack((q, q)), k, v, sinks, lengths).sum())(sinks)
+    near(total, 2 * tensors[3].grad, 2e-2)
+    jvp = lambda s: torch.func.jvp(lambda x: attend(q, k, v, sinks=x, seqlens_k=lengths), (s,), (s,))  # noqa: E731
+    refused(NotImplementedError, "no forward-mode derivative", jvp, sinks)
+
+
+def check_compile_with_sinks(device):
+    """One graph for all lengths, which has the gradient of sinks."""
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    attend, counter = ours.attention(fa4.sdpa(**SINK_SHAPES, mask="causal", sinks=True, seqlens_k=True)), CompileCounterWithBackend("aot_eager")
+    run = lambda q, k, v, sinks, lengths: attend(q, k, v, sinks=2 * sinks, seqlens_k=lengths)  # noqa: E731
+    compiled = torch.compile(run, fullgraph=True, dynamic=True, backend=counter)
+    for queries, keys in ((24, 72), (17, 90), (48, 60)):
+        *tensors, lengths = draw_with_sinks(device, queries=queries, keys=keys)
+        gradients = []
+        for function in (compiled, run):
+            out, lse = function(*tensors, lengths)
+            gradients.append((out, *torch.autograd.grad(out.float().square().sum() + lse.sum(), tensors)))
+        for got, want in zip(*gradients):
+            near(got, want, 1e-2)
+    assert counter.frame_count == 1, counter.frame_count
+
+
+def check_inductor_with_sinks(device):
+    attend = ours.attention(fa4.sdpa(**SINK_SHAPES, sinks=True, seqlens_k=True))
+    *tensors, lengths = draw_with_sinks(device)
+    run = lambda q, k, v, sinks: attend(q, k, v, sinks=sinks + 1, seqlens_k=lengths)[0].float().square().sum()  # noqa: E731
+    ours_, theirs = (torch.autograd.grad(function(*tensors), tensors) for function in (torch.compile(run, fullgraph=True), run))
+    for got, want in zip(ours_, theirs):
+        near(got, want, 1e-2)
+
+
 window = 8
 
 
@@ -274,6 +444,30 @@ def check_graphs(device):
     assert torch.equal(out, first["out"])
 
 
+def check_graph_of_sinks_and_lengths(device):
+    """A captured call reads sinks and lengths where they are at each replay."""
+    attend = ours.attention(fa4.sdpa(**SINK_SHAPES, sinks=True, seqlens_k=True))
+    q, k, v, sinks, lengths = (x.detach() for x in draw_with_sinks(device))
+    leaves, dout = [x.requires_grad_() for x in (q, k, v, sinks)], torch.randn_like(q)
+
+    def run():
+        out, lse = attend(q, k, v, sinks=sinks, seqlens_k=lengths)
+        return out, lse, *torch.autograd.grad(out, leaves, dout)
+
+    run()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = run()
+    for others in ([72, 0, 50, 23], [1, 2, 71, 0]):
+        lengths.copy_(torch.tensor(others, dtype=torch.int32))
+        with torch.no_grad():
+            sinks.add_(1)
+        graph.replay()
+        torch.cuda.synchronize()
+        for got, want in zip(captured, run()):
+            near(got, want, 1e-2)
+
+
 def check_streams(device):
     """Launches are on torch's current stream, or on the one that is said."""
     from fa4 import _runtime
@@ -360,8 +554,10 @@ def check_tensors_of_functions(device):
 
 
 ANYWHERE = [check_strides, check_strides_that_no_tensor_map_has, check_gradient_of_the_lse, check_derivatives_that_there_are_not,
-            check_dtypes_and_autocast, check_nothing_to_compute, check_transforms, check_compile, check_inductor, check_tensors_of_functions]  # fmt: skip
-ON_CUDA = [check_empty_calls, check_graphs, check_streams, check_memory_of_layers]
+            check_dtypes_and_autocast, check_nothing_to_compute, check_transforms, check_compile, check_inductor, check_tensors_of_functions,
+            check_sinks_and_lengths, check_lengths_beyond_the_room, check_strides_of_sinks, check_empty_calls_with_sinks, check_sinks_deterministic,
+            check_sinks_and_autocast, check_transforms_of_sinks, check_compile_with_sinks, check_inductor_with_sinks]  # fmt: skip
+ON_CUDA = [check_empty_calls, check_graphs, check_graph_of_sinks_and_lengths, check_streams, check_memory_of_layers]
 
 
 def main():
