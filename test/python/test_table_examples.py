@@ -60,6 +60,16 @@ def test_the_op_in_mlir_is_that_of_the_script(name, chip, load):
     assert abs(got.out.astype(np.float64) - wanted.out).max() < 0.03
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_script_runs_on_tensors_of_torch(name, load, monkeypatch):
+    """Where there is a GPU, a script computes with torch: the same on the CPU, whose tensors go to the simulator, must be right, too."""
+    pytest.importorskip("torch", reason="needs torch, for tensors")
+    module, comparison = load(name), load("comparison")
+    monkeypatch.setattr(comparison, "run_in_simulator", lambda *args, **call: comparison.run_in_torch(*args, **call, device="cpu"))
+    monkeypatch.setattr(comparison, "has_gpu", lambda: False)
+    comparison.compare(name, module.SPEC, *module.make_call(np.random.default_rng()))
+
+
 @pytest.mark.parametrize("chip", ["sm_90a", "sm_100a", "sm_103a"])
 @pytest.mark.parametrize("name", NAMES)
 def test_the_op_has_a_kernel(name, chip, tmp_path):

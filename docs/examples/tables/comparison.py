@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles an op and its gradient, runs both on the GPU if there is one, else in the simulator, and compares them with float64."""
+"""Compiles an op and its gradient, runs both on the GPU if torch has one, else in the simulator, and compares them with float64."""
 
 import fa4
 import numpy as np
@@ -22,16 +22,16 @@ def has_gpu():
     return torch is not None and torch.cuda.is_available()
 
 
-def run_on_gpu(spec, q, k, v, dout, **tables):
-    """out, dq, dk and dv as numpy arrays of float32."""
+def run_in_torch(spec, q, k, v, dout, device="cuda", **tables):
+    """out, dq, dk and dv as numpy arrays of float32. On the CPU, torch's tensors go to the simulator, too."""
 
-    def on_gpu(array):
-        return torch.from_numpy(array.astype(np.float32) if array.dtype == bfloat16 else array).cuda()
+    def tensor(array):
+        return torch.from_numpy(array.astype(np.float32) if array.dtype == bfloat16 else array).to(device)
 
-    leaves = [on_gpu(array).bfloat16().requires_grad_() for array in (q, k, v)]
-    given = {name: on_gpu(value) if isinstance(value, np.ndarray) else value for name, value in tables.items()}
-    out = fa4.torch.attention(spec)(*leaves, **given)
-    gradients = torch.autograd.grad(out, leaves, on_gpu(dout).bfloat16())
+    leaves = [tensor(array).bfloat16().requires_grad_() for array in (q, k, v)]
+    given = {name: tensor(value) if isinstance(value, np.ndarray) else value for name, value in tables.items()}
+    out, _ = fa4.torch.attention(spec)(*leaves, **given)
+    gradients = torch.autograd.grad(out, leaves, tensor(dout).bfloat16())
     return {name: each.detach().float().cpu().numpy() for name, each in zip(("out", "dq", "dk", "dv"), (out, *gradients))}
 
 
@@ -44,7 +44,7 @@ def run_in_simulator(spec, q, k, v, dout, **tables):
 
 def compare(name, spec, given, tables):
     """Prints the largest errors of the op and of its gradient, and asserts that they are those of bf16."""
-    found = (run_on_gpu if has_gpu() else run_in_simulator)(spec, **given, **tables)
+    found = (run_in_torch if has_gpu() else run_in_simulator)(spec, **given, **tables)
     inputs = {each: given[each] for each in "qkv"}
     exact = {"out": spec.reference(**inputs, **tables).out, **spec.backward().reference(**given, **tables)}
     errors = {each: abs(found[each].astype(np.float64) - exact[each]).max() for each in ("out", "dq", "dk", "dv")}
