@@ -2,42 +2,20 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tables: captured tensors that regions read at any index. (Forms: test_kernel_forms and test_gradient; functions of
-torch: test_flex_attention.)"""
-
-import os
-import subprocess
-import sys
+torch: test_flex_attention; examples: test_table_examples.)"""
 
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 
 import fa4
-from fa4 import tools
-from fa4_testing import gpu
 
-EXAMPLES = tools.ROOT / "docs" / "examples" / "tables"
 SIZES = dict(B=2, S=70, H=2, D=64)
 
 
 def draw(*names, rng):
     shape = (SIZES["B"], SIZES["S"], SIZES["H"], SIZES["D"])
     return {name: rng.standard_normal(shape, np.float32).astype(bfloat16) for name in names}
-
-
-def test_the_example_runs():
-    """docs/examples/tables/tables.py draws tables and compares forward and gradient with float64: it must end well."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tools.ROOT / "python"), *sys.path])}
-    done = subprocess.run([sys.executable, EXAMPLES / "tables.py"], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("largest error") == 4
-
-
-@pytest.mark.parametrize("chip", ["sm_90a", "sm_100a", "sm_103a"])
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.mlir")))
-def test_the_ops_have_kernels(name, chip, tmp_path):
-    """The examples' ops are compiled for each chip, and ptxas must not spill."""
-    gpu.compile_any((EXAMPLES / name).read_text(), tmp_path, chip=chip)
 
 
 BEYOND = {
