@@ -16,7 +16,7 @@ from fa4_bench import gradient_grid
 from fa4_testing import gpu, head_dims
 from fa4_testing.cpu import CompileError
 from fa4_testing.programs import mods, random_programs
-from fa4_testing.programs.forms import ALL, BR, MASK_MODS, SCORE_MODS, TL
+from fa4_testing.programs.forms import ALL, BR, MASK_MODS, PACKED, SCORE_MODS, TL
 from fa4_testing.programs.gradient import Gradient
 from fa4_testing.programs.mods import I, J, S, capture, f32
 from fa4_testing.programs.program import Sizes
@@ -64,6 +64,15 @@ CASES = {
     "lengths, pairs": Gradient(head_dim=128, sizes=Sizes(2, 140, 300, 1, 2), lengths=(70, 300), mask=Mask.causal(BR), options=("--pairs=on",)),
     "lengths, hd 192, 128": Gradient(head_dim=192, head_dim_v=128, sizes=Sizes(2, 140, 300, 1, 2), lengths=(30, 300), mask=Mask.causal(BR)),
     "lengths, documents": Gradient(sizes=Sizes(2, 140, 150, 1, 2), lengths=(97, 0), **MASK_MODS["documents"]),
+    # Sequences one behind the other, some of them without queries or keys.
+    "packed": Gradient(**PACKED["causal"], dlse=True),
+    "packed, htd": Gradient(**PACKED["causal, htd"], dtype="f16"),
+    "packed, lengths and sinks": Gradient(**PACKED["lengths, sinks"], dsinks=True),
+    "packed, alibi": Gradient(**PACKED["alibi"]),
+    "packed, tensors": Gradient(**PACKED["tensors"]),
+    "packed, hd 192, 128": Gradient(head_dim=192, head_dim_v=128, **PACKED["causal"], deterministic=True),
+    "packed, nothing": Gradient(**PACKED["no queries, no keys"]),
+    "packed, a captured number": Gradient(**PACKED["full"], score=("arith.mulf", S, capture(0, "f32")), captures=(("f32", 0.7),), wrt=(0,)),
     "branches": Gradient(sizes=Sizes(1, 140, 150, 1, 2), **SCORE_MODS["branches"]),
     "branches in a mask": Gradient(sizes=Sizes(1, 140, 150, 1, 2), **MASK_MODS["branches"]),
     "static tensors": Gradient(kind="tensor", sizes=Sizes(1, 128, 256, 1, 2), static=HEADS | {"B", "Sq", "Sk"}),

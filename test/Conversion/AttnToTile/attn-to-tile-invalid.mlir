@@ -82,10 +82,11 @@ func.func @memory(%x: tensor<1x640x1x352xbf16>, %v: tensor<1x640x1x256xbf16>) ->
 
 // -----
 
-func.func @packed(%x: tensor<64x1x64xbf16>, %cu: tensor<3xi32>) -> tensor<64x1x64xbf16> {
-  // expected-error @+1 {{not supported on sm_100a: sequences packed by cu_seqlens (layout thd)}}
-  %o = attn.sdpa %x, %x, %x layout<thd> cu_seqlens(%cu, %cu : tensor<3xi32>, tensor<3xi32>) : tensor<64x1x64xbf16>, tensor<64x1x64xbf16>, tensor<64x1x64xbf16> -> tensor<64x1x64xbf16>
-  return %o : tensor<64x1x64xbf16>
+func.func @packed(%x: tensor<64x1x64xbf16>, %l: tensor<1x64xf32>, %cu: tensor<3xi32>) -> (tensor<64x1x64xbf16>, tensor<64x1x64xbf16>, tensor<64x1x64xbf16>) {
+  // expected-error @+1 {{not supported on sm_100a: a deterministic gradient of packed sequences (layout thd) with these head dims}}
+  %g:3 = attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%l) layout<thd> deterministic cu_seqlens(%cu, %cu : tensor<3xi32>, tensor<3xi32>)
+    : tensor<64x1x64xbf16>, tensor<64x1x64xbf16>, tensor<64x1x64xbf16>, tensor<64x1x64xbf16>, tensor<64x1x64xbf16>, tensor<1x64xf32> -> tensor<64x1x64xbf16>, tensor<64x1x64xbf16>, tensor<64x1x64xbf16>
+  return %g#0, %g#1, %g#2 : tensor<64x1x64xbf16>, tensor<64x1x64xbf16>, tensor<64x1x64xbf16>
 }
 
 // -----

@@ -296,6 +296,28 @@ def _draw_wrt(rng, gradient: Gradient) -> Gradient:
     )
 
 
+# The sizes of packed sequences, for those that are static otherwise.
+_TOKENS = {"B": "Bounds", "Sq": "Tq", "Sk": "Tk"}
+
+
+def _draw_packed(rng, form):
+    """Packs sequences of different lengths in place of some forms', unless a pair of CTAs works on them, whose rows would be those of two
+    sequences. Tables are made for the longest sequence."""
+    if rng.random() < 0.85 or "--pairs=on" in form.options:
+        return form
+    sizes = form.sizes
+    packed = [tuple(int(rng.choice([0, size, rng.integers(size + 1)])) for size in (sizes.sq, sizes.sk)) for _ in range(sizes.b)]
+    if rng.random() < 0.9:
+        packed[0] = sizes.sq, sizes.sk  # There are rows of both.
+    more = {}
+    if isinstance(form, Gradient):
+        more = dict(deterministic=form.deterministic and form.chip == "sm_90a")
+    static = frozenset(_TOKENS.get(letter, letter) for letter in form.static)
+    if not all(map(sum, zip(*packed))):
+        static -= {"Tq", "Tk"}
+    return dataclasses.replace(form, layout=("thd", "htd")[rng.integers(2)], packed=tuple(packed), static=static, strided=(), **more)
+
+
 def draw_gradient(rng) -> Gradient:
     """Draws a form and a call of the gradient, of what the forward op's generator draws."""
 
@@ -350,9 +372,10 @@ def make(seed, number, gradient=False, pairs=False):
     of_tables = np.random.default_rng([seed, number, 1])
     if gradient:
         form = draw_pairs(rng, draw_gradient(rng), pairs)
-        return _draw_tables(of_tables, form), refusal(form)
+        return _draw_packed(of_tables, _draw_tables(of_tables, form)), refusal(form)
     flaw = list(FLAWS)[rng.integers(len(FLAWS))] if rng.random() < 0.3 else None
-    return _draw_tables(of_tables, draw_pairs(rng, draw_program(rng), pairs)), flaw
+    form = _draw_tables(of_tables, draw_pairs(rng, draw_program(rng), pairs))
+    return form if flaw else _draw_packed(of_tables, form), flaw
 
 
 def run(program, folder, **more):

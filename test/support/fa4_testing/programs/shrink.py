@@ -67,10 +67,11 @@ def _without_capture(program, n):
 
 def with_sizes(program, sizes):
     """Other ones, of which there may be fewer sequences and query heads, for each of which captured vectors and lengths have a number. A
-    sequence has no more keys than there is room for."""
+    sequence has no more keys than there is room for, nor a packed one more rows than the longest."""
     captures = tuple((type, value[: sizes.hq] if isinstance(value, tuple) else value) for type, value in program.captures)
     lengths = tuple(min(length, sizes.sk) for length in program.lengths[: sizes.b])
-    return dataclasses.replace(program, sizes=sizes, captures=captures, lengths=lengths)
+    packed = tuple((min(q, sizes.sq), min(k, sizes.sk)) for q, k in program.packed[: sizes.b])
+    return dataclasses.replace(program, sizes=sizes, captures=captures, lengths=lengths, packed=packed)
 
 
 def smaller(program: Program):
@@ -80,6 +81,8 @@ def smaller(program: Program):
         default = getattr(plain, field.name)
         if field.name == "score" and getattr(program, "wrt", ()):
             continue  # It is that of the score that is asked for.
+        if field.name in ("packed", "layout") and program.packed:
+            continue  # One needs the other.
         if field.name not in ("sizes", "captures") and getattr(program, field.name) != default:
             if field.name == "static" and program.strided:
                 continue
