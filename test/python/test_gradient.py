@@ -71,6 +71,7 @@ CASES = {
     "packed, alibi": Gradient(**PACKED["alibi"]),
     "packed, tensors": Gradient(**PACKED["tensors"]),
     "packed, hd 192, 128": Gradient(head_dim=192, head_dim_v=128, **PACKED["causal"], deterministic=True),
+    "packed, no rows": Gradient(**PACKED["no rows"]),
     "packed, nothing": Gradient(**PACKED["no queries, no keys"]),
     "packed, a captured number": Gradient(**PACKED["full"], score=("arith.mulf", S, capture(0, "f32")), captures=(("f32", 0.7),), wrt=(0,)),
     "branches": Gradient(sizes=Sizes(1, 140, 150, 1, 2), **SCORE_MODS["branches"]),

@@ -57,7 +57,8 @@ fa4::launchPackedTiles(Conversion &conversion,
                                std::pair(kTileNumbers, &tiles.numbers)}) {
     *numbers =
         conversion.createWorkspace(count, conversion.builder.getI32Type());
-    launch.addOutput(name, *numbers, {tiles.count}, kOnce);
+    // Without rows, no kernel reads the list.
+    launch.addOutput(name, *numbers, {tiles.count}, kOnce, 0.0f);
   }
   launch.emit(isOfQueries ? "_query_tiles_kernel" : "_key_tiles_kernel",
               launch.countHeads(2, kListedTiles), [&](tile::KernelOp kernel) {

@@ -176,6 +176,7 @@ PACKED = {
     "causal, htd": dict(mask=Mask.causal(TL), layout="htd"),
     "window": dict(mask=Mask(BR, 40, 5), head_dim=128),
     "one sequence": dict(packed=((300, 200),), mask=Mask.causal(BR)),
+    "no rows": dict(packed=((0, 0), (0, 0))),
     "no queries, no keys": dict(packed=((0, 20), (5, 0), (0, 0))),
     "static": dict(static=TOKENS, mask=Mask.causal(BR)),
     "static tokens": dict(static=frozenset(["Tq", "Tk"]), lse=False),

@@ -309,9 +309,9 @@ def _draw_packed(rng, form):
     packed = [tuple(int(rng.choice([0, size, rng.integers(size + 1)])) for size in (sizes.sq, sizes.sk)) for _ in range(sizes.b)]
     if rng.random() < 0.9:
         packed[0] = sizes.sq, sizes.sk  # There are rows of both.
-    more = {}
+    more = dict(lengths=tuple(min(length, keys) for length, (_, keys) in zip(form.lengths, packed)))
     if isinstance(form, Gradient):
-        more = dict(deterministic=form.deterministic and form.chip == "sm_90a")
+        more |= dict(deterministic=form.deterministic and form.chip == "sm_90a")
     static = frozenset(_TOKENS.get(letter, letter) for letter in form.static)
     if not all(map(sum, zip(*packed))):
         static -= {"Tq", "Tk"}
