@@ -89,7 +89,7 @@ static StringRef getBoundsName(TokenSide side) {
 /// nothing of it is stored.
 void AttentionProgram::takeListedTile(Value number) {
   Value sequence = readIndex(getArgument(kTileSequences), number);
-  isOfSequence = less(sequence, zero, arith::CmpIPredicate::sge);
+  Value isOfSequence = less(sequence, zero, arith::CmpIPredicate::sge);
   batch = max(sequence, 0);
   // Passes know of a number in memory what its bounds tell. A sequence has no
   // more tiles than the list.
@@ -105,6 +105,13 @@ void AttentionProgram::takeListedTile(Value number) {
         arith::SelectOp::create(b, isOfSequence, found.first, behind);
     tokens->end = arith::SelectOp::create(b, isOfSequence, found.end, behind);
   }
+  if (!queryTokens.first)
+    return;
+  Value aligned = mul(ceilDiv(queryTokens.first, kPackedAlignment),
+                      index(kPackedAlignment));
+  paddedRows.first = add(aligned, mul(batch, index(kPackedAlignment)));
+  paddedRows.end =
+      add(paddedRows.first, sub(queryTokens.end, queryTokens.first));
 }
 
 TokenRange AttentionProgram::readTokens(TokenSide side, Value sequence) {
@@ -225,6 +232,13 @@ Value AttentionProgram::getArgument(StringRef name) {
   return Value();
 }
 
+/// The LSE and its gradient are the caller's, with a number for each row of q.
+const TokenRange &AttentionProgram::rowsOf(Value memref) {
+  StringRef name =
+      kernel.getArgName(cast<BlockArgument>(memref).getArgNumber());
+  return llvm::is_contained({"lse", "dlse"}, name) ? queryTokens : paddedRows;
+}
+
 DenseI64ArrayAttr AttentionProgram::tileDims() {
   return b.getDenseI64ArrayAttr({order.seq, order.dim});
 }
@@ -241,13 +255,14 @@ SmallVector<Value> AttentionProgram::indices(Value memref, Value position,
   return result;
 }
 
-SmallVector<Value> AttentionProgram::rowIndices(Value position, Value head) {
+SmallVector<Value> AttentionProgram::rowIndices(Value memref, Value position,
+                                                Value head) {
   SmallVector<Value> result(order.lseRank());
   if (!order.isPacked())
     result[*order.lseBatch()] = batch;
   result[order.lseHead()] = head;
-  result[order.lseSeq()] =
-      queryTokens.first ? add(queryTokens.first, position) : position;
+  Value first = rowsOf(memref).first;
+  result[order.lseSeq()] = first ? add(first, position) : position;
   return result;
 }
 
@@ -269,19 +284,20 @@ void AttentionProgram::storeTile(Value tile, Value memref, Value position,
 Value AttentionProgram::loadRows(Value memref, int64_t rows, Value position,
                                  Value head) {
   return tile::LoadOp::create(b, f32Type(rows), memref,
-                              rowIndices(position, head),
+                              rowIndices(memref, position, head),
                               /*dims=*/DenseI64ArrayAttr());
 }
 
 void AttentionProgram::storeRows(Value values, Value memref, Value position,
                                  Value head) {
-  tile::StoreOp::create(b, values, memref, rowIndices(position, head),
-                        /*to=*/queryTokens.end, /*dims=*/DenseI64ArrayAttr());
+  tile::StoreOp::create(b, values, memref, rowIndices(memref, position, head),
+                        /*to=*/rowsOf(memref).end,
+                        /*dims=*/DenseI64ArrayAttr());
 }
 
 Value AttentionProgram::readRows(Value memref, int64_t rows, Value position,
                                  Value head) {
   return tile::LoadRowsOp::create(b, f32Type(rows), memref,
-                                  rowIndices(position, head),
+                                  rowIndices(memref, position, head),
                                   b.getI64IntegerAttr(order.lseSeq()));
 }

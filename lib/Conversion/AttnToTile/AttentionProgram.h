@@ -68,6 +68,14 @@ struct TokenRange {
 inline constexpr llvm::StringLiteral kTileSequences = "tile_sequences",
                                      kTileNumbers = "tile_numbers";
 
+/// Where sequences are packed, the numbers of sequence b's queries begin in
+/// workspaces at row align(first, kPackedAlignment) + kPackedAlignment * b, if
+/// `first` is the sequence's first row in q. The copy engine takes rows of f32
+/// only from multiples of 16 bytes on: at other coordinates of the innermost
+/// dimension, an H200 reports an illegal instruction. Rows between sequences
+/// are 0.
+inline constexpr int64_t kPackedAlignment = 4;
+
 /// Builds the program of one kernel of an attention op: index arithmetic, which
 /// is folded as it is built, and tiles.
 class AttentionProgram {
@@ -178,8 +186,8 @@ protected:
                        mlir::Value head);
   llvm::SmallVector<mlir::Value>
   indices(mlir::Value memref, mlir::Value position, mlir::Value head);
-  llvm::SmallVector<mlir::Value> rowIndices(mlir::Value position,
-                                            mlir::Value head);
+  llvm::SmallVector<mlir::Value>
+  rowIndices(mlir::Value memref, mlir::Value position, mlir::Value head);
   mlir::DenseI64ArrayAttr tileDims();
 
   attn::AttentionOpInterface attention;
@@ -189,15 +197,16 @@ protected:
   mlir::Value zero, one;
   mlir::Value tileIndex;   ///< The number of the work tile in its head.
   mlir::Value head, batch; ///< Of the work tile.
-  /// The rows of the work tile's sequence. Null unless there is a list of work
-  /// tiles, and so is the condition that the tile belongs to a sequence.
-  TokenRange queryTokens, keyTokens;
-  mlir::Value isOfSequence;
+  /// The rows of the work tile's sequence; `paddedRows` are those in workspaces
+  /// with numbers of queries (kPackedAlignment). Null unless there is a list of
+  /// work tiles.
+  TokenRange queryTokens, keyTokens, paddedRows;
 
 private:
   void takeListedTile(mlir::Value number);
   mlir::Value readIndex(mlir::Value memref, mlir::Value at);
   const TokenRange &tokensOf(mlir::Value memref);
+  const TokenRange &rowsOf(mlir::Value memref);
   mlir::Value getMatrix(TokenSide side) {
     return getArgument(side == TokenSide::Queries ? "q" : "k");
   }

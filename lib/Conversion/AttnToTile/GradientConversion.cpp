@@ -36,7 +36,7 @@ public:
         b(conversion.builder),
         tiles(chooseBackwardTiles(target, getHeadDims(op),
                                   getBackwardRequest(op))),
-        alignedQueries(tile::alignSize(names.rows().back(), tiles.rows)),
+        alignedQueries(getAlignedQueries()),
         movesRows(fa4::movesRows(op.getScoreMod())) {}
 
   void run();
@@ -45,6 +45,9 @@ private:
   /// The sizes of a tensor with one number for each row of queries, and room
   /// for whole blocks of queries.
   SmallVector<OpFoldResult> getAlignedRows();
+  /// Returns the name of the size of these rows.
+  std::string getAlignedQueries() const;
+  void addPadding(OpFoldResult &queries);
   SmallVector<StringRef> alignedRows() const {
     return names.rows(alignedQueries);
   }
@@ -55,6 +58,7 @@ private:
   }
   /// Returns the list of work tiles of so many rows of packed sequences.
   const std::optional<PackedTiles> &listTiles(TokenSide side, int64_t rows);
+  void clear();
   void preprocess();
   void findVisibleBlocks();
   /// Adds the inputs from which each block computes scores and their gradient
@@ -110,13 +114,47 @@ SmallVector<OpFoldResult> GradientConversion::getAlignedRows() {
       queries = conversion.getSizes(value)[seq];
   if (std::optional<int64_t> number = getConstantIntValue(queries)) {
     queries = b.getIndexAttr(llvm::alignTo(*number, tiles.rows));
-    return sizes;
+  } else {
+    auto block = arith::ConstantIndexOp::create(b, op.getLoc(), tiles.rows);
+    Value blocks =
+        arith::CeilDivUIOp::create(b, op.getLoc(), cast<Value>(queries), block);
+    queries = arith::MulIOp::create(b, op.getLoc(), blocks, block).getResult();
   }
-  auto block = arith::ConstantIndexOp::create(b, op.getLoc(), tiles.rows);
-  Value blocks =
-      arith::CeilDivUIOp::create(b, op.getLoc(), cast<Value>(queries), block);
-  queries = arith::MulIOp::create(b, op.getLoc(), blocks, block).getResult();
+  if (names.order.isPacked())
+    addPadding(queries);
   return sizes;
+}
+
+/// Adds kPackedAlignment rows for each bound of packed sequences.
+void GradientConversion::addPadding(OpFoldResult &queries) {
+  OpFoldResult bounds = conversion.getSizes(op.getCuSeqlensQ()).front();
+  auto known = getConstantIntValue(queries),
+       count = getConstantIntValue(bounds);
+  if (known && count) {
+    queries = b.getIndexAttr(*known + kPackedAlignment * *count);
+    return;
+  }
+  Location loc = op.getLoc();
+  auto toValue = [&](OpFoldResult size) {
+    return getValueOrCreateConstantIndexOp(b, loc, size);
+  };
+  auto factor = arith::ConstantIndexOp::create(b, loc, kPackedAlignment);
+  Value padding = b.createOrFold<arith::MulIOp>(loc, toValue(bounds), factor);
+  queries = b.createOrFold<arith::AddIOp>(loc, toValue(queries), padding);
+}
+
+std::string GradientConversion::getAlignedQueries() const {
+  StringRef queries = names.rows().back();
+  if (!names.order.isPacked())
+    return tile::alignSize(queries, tiles.rows);
+  // One of the two sizes may be static.
+  auto find = [&](StringRef name) {
+    std::set<int64_t> known = names.getSizes(name);
+    return known.empty() ? name.str() : std::to_string(*known.begin());
+  };
+  return tile::addSizes(
+      tile::alignSize(find(queries), tiles.rows),
+      tile::multiplySize(find(names.bounds().front()), kPackedAlignment));
 }
 
 const std::optional<PackedTiles> &GradientConversion::listTiles(TokenSide side,
@@ -125,6 +163,22 @@ const std::optional<PackedTiles> &GradientConversion::listTiles(TokenSide side,
   if (isNew)
     found->second = launchPackedTiles(conversion, {side, rows});
   return found->second;
+}
+
+/// Clears the numbers of rows that belong to no packed sequence, with all
+/// others.
+void GradientConversion::clear() {
+  KernelLaunch launch(conversion);
+  for (auto [name, rows] :
+       {std::pair("shift", &shift), std::pair("moved_shift", &movedShift),
+        std::pair("delta", &delta), std::pair("parts", &parts)})
+    if (*rows)
+      launch.addOutput(name, *rows, alignedRows(), kOnce, 0.0f);
+  if (terms)
+    launch.addOutput("terms", terms, termRows(), kOnce, 0.0f);
+  launch.emit(
+      "_clear_kernel", launch.countNumbers(0, tiles.rows),
+      [&](tile::KernelOp kernel) { buildClearProgram(op, kernel, tiles); });
 }
 
 void GradientConversion::preprocess() {
@@ -155,9 +209,6 @@ void GradientConversion::preprocess() {
     launch.addOutput("sums", sums, names.queries(), kind, 0.0f);
   if (turns)
     launch.addOutput("turns", turns, alignedRows(), kOnce);
-  // What no work tile of a capture's kernel writes counts as 0.
-  if (packed && parts)
-    launch.addOutput("parts", parts, alignedRows(), kind, 0.0f);
   if (movesRows)
     launch.addCapturedScalars();
   launch.emit("_preprocess_kernel",
@@ -303,6 +354,8 @@ void GradientConversion::run() {
     turns = conversion.createWorkspace(rows, b.getI32Type());
   if (!op.getWrt().empty())
     parts = conversion.createWorkspace(rows, b.getF32Type());
+  if (names.order.isPacked())
+    clear();
   preprocess();
   findVisibleBlocks();
   main();

@@ -29,11 +29,11 @@ public:
       : ModProgram(op, kernel), op(op), rows(tiles.rows),
         firstRow(takeWorkTile(rows)), terms(findScoreTerms(op.getScoreMod())) {}
 
+  void clear();
   void preprocess();
   void postprocess();
 
 private:
-  void storeBehindSequences();
   Value isEmpty(Value rowLse);
   Value isBeyondLse(Value shift);
 
@@ -61,16 +61,6 @@ Value RowProgram::isBeyondLse(Value shift) {
                                splat(rowType, kLargestLse));
 }
 
-/// Numbers of rows have room for rows behind the last one, which other kernels
-/// read. A tile that belongs to no packed sequence stores those.
-void RowProgram::storeBehindSequences() {
-  if (!isOfSequence)
-    return;
-  Value endOfTile = add(add(queryTokens.first, firstRow), rows);
-  queryTokens.end =
-      arith::SelectOp::create(b, isOfSequence, queryTokens.end, endOfTile);
-}
-
 /// Builds the condition that a row sees no key, or lies behind the last one.
 Value RowProgram::isEmpty(Value rowLse) {
   Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, rowLse,
@@ -82,11 +72,29 @@ Value RowProgram::isEmpty(Value rowLse) {
   return arith::OrIOp::create(b, empty, isBehind);
 }
 
+/// Stores zeros to all arguments: numbers of rows that no work tile of packed
+/// sequences writes are read, and multiplied by probabilities of 0.
+void RowProgram::clear() {
+  for (Value memref : kernel.getArguments()) {
+    auto type = cast<MemRefType>(memref.getType());
+    SmallVector<int64_t> shape = {rows};
+    bool hasColumns = type.getRank() > order.lseRank();
+    if (hasColumns)
+      shape.push_back(type.getShape().back());
+    auto tile = VectorType::get(shape, type.getElementType());
+    Value zeros = arith::ConstantOp::create(b, b.getZeroAttr(tile));
+    if (hasColumns)
+      storeTerms(b, zeros, memref, rowIndices(memref, firstRow, head),
+                 /*to=*/Value());
+    else
+      storeRows(zeros, memref, firstRow, head);
+  }
+}
+
 void RowProgram::preprocess() {
   Value out = getArgument("out"), dout = getArgument("dout");
   VectorType rowType = f32Type({rows});
   numQueries = countQueries(out);
-  storeBehindSequences();
 
   Value rowLse = readRows(getArgument("lse"), rows, firstRow, head);
   Value empty = isEmpty(rowLse);
@@ -122,15 +130,13 @@ void RowProgram::preprocess() {
     Value ofScores = arith::MulFOp::create(b, shift, factor);
     Value ofGradient = arith::SubFOp::create(b, splat(rowType, 0.0), delta);
     storeTerms(b, packTerms(b, ofScores, ofGradient), result,
-               rowIndices(firstRow, head), queryTokens.end);
+               rowIndices(result, firstRow, head), paddedRows.end);
   }
 
   if (Value sums = getArgument("sums")) {
     int64_t headDim = cast<MemRefType>(sums.getType()).getShape().back();
     storeTile(splat(f32Type({rows, headDim}), 0.0), sums, firstRow, head);
   }
-  if (Value parts = getArgument("parts"))
-    storeRows(splat(rowType, 0.0), parts, firstRow, head);
   if (Value turns = getArgument("turns")) {
     auto counts = VectorType::get({rows}, b.getI32Type());
     storeRows(arith::ConstantOp::create(b, b.getZeroAttr(counts)), turns,
@@ -144,6 +150,11 @@ void RowProgram::postprocess() {
   Value factor = splat(cast<VectorType>(tile.getType()), getGradientScale(op));
   Value scaled = arith::MulFOp::create(b, tile, factor);
   storeTile(round(scaled, dq), dq, firstRow, head);
+}
+
+void fa4::buildClearProgram(SdpaBackwardOp op, tile::KernelOp kernel,
+                            const BackwardTiles &tiles) {
+  RowProgram(op, kernel, tiles).clear();
 }
 
 void fa4::buildPreprocessProgram(SdpaBackwardOp op, tile::KernelOp kernel,

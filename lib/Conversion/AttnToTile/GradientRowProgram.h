@@ -19,6 +19,11 @@
 
 namespace fa4 {
 
+/// Clears the arguments, which have numbers of rows of packed queries: those of
+/// the preprocess kernel's and the captures' outputs that there are.
+void buildClearProgram(attn::SdpaBackwardOp op, tile::KernelOp kernel,
+                       const BackwardTiles &tiles);
+
 /// The arguments of the preprocess kernel:
 ///
 ///   out, dout, lse    always

@@ -295,9 +295,11 @@ SmallVector<Attribute> KernelLaunch::countRows(unsigned argument,
 SmallVector<Attribute> KernelLaunch::countNumbers(unsigned argument,
                                                   int64_t rows) const {
   const DimOrder &order = conversion.names.order;
-  return {getExtent(argument, order.lseSeq(), rows),
-          getExtent(argument, order.lseHead(), 1),
-          getExtent(argument, *order.lseBatch(), 1)};
+  SmallVector<Attribute> grid = {getExtent(argument, order.lseSeq(), rows),
+                                 getExtent(argument, order.lseHead(), 1)};
+  if (!order.isPacked())
+    grid.push_back(getExtent(argument, *order.lseBatch(), 1));
+  return grid;
 }
 
 SmallVector<Attribute> KernelLaunch::countHeads(unsigned argument,

@@ -24,7 +24,8 @@ PositionRange MaskedProgram::readPositions(bool full) {
       return Value();
     unsigned heads = order.lseHead();
     bool hasHeads = cast<MemRefType>(numbers.getType()).getDimSize(heads) != 1;
-    SmallVector<Value> at = rowIndices(tileIndex, hasHeads ? head : zero);
+    SmallVector<Value> at =
+        rowIndices(numbers, tileIndex, hasHeads ? head : zero);
     Value number = arith::IndexCastOp::create(
         b, b.getIndexType(), tile::LoadScalarOp::create(b, numbers, at));
     // Passes know of a number in memory what its bounds tell.

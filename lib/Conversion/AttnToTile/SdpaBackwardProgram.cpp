@@ -215,9 +215,9 @@ void SdpaBackwardProgram::addToSums(Value part, Value block, Value queryHead,
   Value turn;
   if (turns) {
     auto [first, last] = workTilesOf(block);
-    turn = tile::AwaitTurnOp::create(b, tile::TurnType::get(b.getContext()),
-                                     turns, rowIndices(firstQuery, queryHead),
-                                     tileIndex, first, last);
+    turn = tile::AwaitTurnOp::create(
+        b, tile::TurnType::get(b.getContext()), turns,
+        rowIndices(turns, firstQuery, queryHead), tileIndex, first, last);
   }
   SmallVector<Value> place = indices(sums, firstQuery, queryHead);
   if (column != 0)
@@ -270,9 +270,9 @@ SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
 
   // P^T = exp2(c score_mod(S^T) + shift)
   Value tq = loadTile(q, queries, firstQuery, queryHead);
-  Value tterms =
-      terms ? loadTerms(b, terms, queries, rowIndices(firstQuery, queryHead))
-            : Value();
+  Value tterms = terms ? loadTerms(b, terms, queries,
+                                   rowIndices(terms, firstQuery, queryHead))
+                       : Value();
   Exponents block = buildExponents(tk, tq, tterms, step, firstQuery, queryHead);
   Value p = math::Exp2Op::create(b, block.exponents);
   // The derivative is needed no longer once it has met the probabilities, which

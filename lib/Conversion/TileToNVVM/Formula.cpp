@@ -10,6 +10,7 @@
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -26,6 +27,8 @@ Formula Formula::size(StringRef size) {
     return *number;
   if (auto summands = getSummands(size))
     return Formula::size(summands->first) + Formula::size(summands->second);
+  if (std::optional<MultipleSize> multiple = getMultipleSize(size))
+    return Formula(multiple->factor) * name(multiple->name);
   Formula result = name(size);
   if (std::optional<AlignedSize> aligned = getAlignedSize(size))
     result.divisor = aligned->multiple;
@@ -41,7 +44,9 @@ namespace fa4::tile {
 Formula operator+(const Formula &a, const Formula &b) {
   if (a.number && b.number)
     return *a.number + *b.number;
-  return Formula(a.text + " + " + b.text, Formula::Kind::Sum);
+  Formula result(a.text + " + " + b.text, Formula::Kind::Sum);
+  result.divisor = std::gcd(a.divisor, b.divisor);
+  return result;
 }
 
 Formula operator*(const Formula &a, const Formula &b) {

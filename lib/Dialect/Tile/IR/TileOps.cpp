@@ -157,6 +157,18 @@ std::optional<AlignedSize> fa4::tile::getAlignedSize(StringRef name) {
   return parseDerivedSize(name, "align");
 }
 
+std::optional<MultipleSize> fa4::tile::getMultipleSize(StringRef name) {
+  if (std::optional<AlignedSize> size = parseDerivedSize(name, "times"))
+    return MultipleSize{size->name, size->multiple};
+  return std::nullopt;
+}
+
+std::string fa4::tile::multiplySize(StringRef name, int64_t factor) {
+  if (std::optional<int64_t> size = getStaticSize(name))
+    return std::to_string(*size * factor);
+  return llvm::formatv("times({0}, {1})", name, factor);
+}
+
 static constexpr StringLiteral kPlus = " + ";
 
 std::optional<std::pair<StringRef, StringRef>>
@@ -181,7 +193,7 @@ std::optional<StringRef> fa4::tile::getSizeBehind(StringRef name) {
         return getSizeBehind(term).value_or(term);
     return std::nullopt;
   }
-  for (StringRef function : {"align", "ceildiv"})
+  for (StringRef function : {"align", "ceildiv", "times"})
     if (std::optional<AlignedSize> size = parseDerivedSize(name, function))
       return size->name;
   return std::nullopt;
@@ -270,8 +282,9 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
     if (!isSizeName(dim))
       return op.emitOpError("argument '")
              << name.getValue() << "': dimension name '" << dim
-             << "' is neither a name, a number, 'align(NAME, MULTIPLE)' "
-                "nor 'ceildiv(NAME, BLOCK)', nor a sum of two of these";
+             << "' is neither a name, a number, 'align(NAME, MULTIPLE)', "
+                "'ceildiv(NAME, BLOCK)' nor 'times(NAME, FACTOR)', nor a sum "
+                "of two of these";
     std::optional<int64_t> number = getStaticSize(dim);
     if (!number)
       dimNames.insert(dim);

@@ -130,11 +130,22 @@ struct AlignedSize {
 };
 std::optional<AlignedSize> getAlignedSize(llvm::StringRef name);
 
-/// Returns the size behind `align(Sq, 128)` or `ceildiv(Sq, 128)`, the number
-/// of blocks of 128 elements: Sq. A sum of sizes is behind its terms: of
-/// `ceildiv(Tq, 128) + N`, one of Tq and N is returned. None for any other
-/// name.
+/// A size that is a multiple of another one: `times(N, 4)`.
+struct MultipleSize {
+  llvm::StringRef name;
+  int64_t factor;
+};
+std::optional<MultipleSize> getMultipleSize(llvm::StringRef name);
+
+/// Returns the size behind `align(Sq, 128)`, `ceildiv(Sq, 128)`, the number
+/// of blocks of 128 elements, or `times(Sq, 4)`: Sq. A sum of sizes is behind
+/// its terms: of `ceildiv(Tq, 128) + N`, one of Tq and N is returned. None for
+/// any other name.
 std::optional<llvm::StringRef> getSizeBehind(llvm::StringRef name);
+
+/// Returns a multiple of a size in the form in which it is given: a number for
+/// a number, `times(N, 4)` for the name N.
+std::string multiplySize(llvm::StringRef name, int64_t factor);
 
 /// Returns the sum of two sizes in the form in which they are given: a number
 /// for two numbers, `ceildiv(Tq, 128) + N` otherwise.
