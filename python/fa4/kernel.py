@@ -377,7 +377,8 @@ class Kernel:
         """What a call takes on the modelled chip, by the clock of fa4-sim.
 
         `call`: sizes by the names of the spec or of the manifest (`kernel.time(B=4, Sq=4096, Sk=4096)`), captures, and
-        arrays where their contents matter; sizes that the spec has as numbers need not be given. Raises SimulationError."""
+        arrays where their contents matter, as cu_seqlens_q and cu_seqlens_k of packed sequences; sizes that the spec has as numbers need not be
+        given. Raises SimulationError."""
         if self.spec:
             call = {**dict.fromkeys(self.spec.all_captures.keys() - self.spec.captured_tensors.keys(), 1), **call}
             if missing := [name for name in ("cu_seqlens_q", "cu_seqlens_k") if self.spec.is_packed and name not in call]:

@@ -6,6 +6,7 @@
     attend = fa4.torch.attention(fa4.sdpa(q="B Sq H 128", k="B Sk G 128", mask="causal"))
     out = attend(q, k, v)
     out = fa4.flex(q, k, v, score_mod=lambda score, b, h, q_idx, kv_idx: score * 2)
+    out = fa4.torch.varlen(q, k, v, cu_seqlens_q, cu_seqlens_k, causal=True)
 
 Tensors are on a CUDA device, where kernels are launched on the current stream, or on the CPU, where they run in the simulator: slowly, for tests.
 torch.compile reads these functions and fa4.tracing line by line, down to the operators of fa4.torch_ops; what a score_mod closes over is guarded
@@ -99,8 +100,9 @@ def _check_operands(spec: Spec, operands: dict) -> dict:
     are not the spec's, or they are on several devices."""
     for name in "qkv":
         _check_dtype(name, operands[name], spec.dtype)
+    tensors = spec.tensors
     for name in BESIDE:
-        _check_beside(name, operands[name], None if name not in spec.tensors else spec.sinks if name == "sinks" else "i32")
+        _check_beside(name, operands[name], None if name not in tensors else spec.sinks if name == "sinks" else "i32")
     given = {name: each for name, each in operands.items() if each is not None}
     device = given["q"].device
     for name, each in given.items():
@@ -117,17 +119,17 @@ def _kind_of(capture: str) -> str:
 
 def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) -> Callable:
     """A function `attend(q, k, v, cu_seqlens_q=..., cu_seqlens_k=..., sinks=..., seqlens_k=..., **captures)` on tensors of torch, differentiable
-    in q, k, v and sinks. Shapes and dtypes are the spec's; under torch.autocast, q, k and v are cast as for torch's own attention. Captures are numbers, or tensors, which are
-    constants to the gradient. It returns out, and with the spec's `lse` (out, lse), both of which have a gradient. `deterministic`: whether
+    in q, k, v and sinks. Shapes and dtypes are the spec's; under torch.autocast, q, k and v are cast as for torch's own attention. Captures are
+    numbers, or tensors, which are constants to the gradient. It returns out, and with the spec's `lse` (out, lse), both of which have a gradient. `deterministic`: whether
     gradients have the same bits in each run. Strides may be any multiples of 16 bytes, but for the innermost one, which is one element: tensors
     that are otherwise are a LaunchError, or, with `copy`, are copied. An empty batch, no queries and no keys are calls as others.
 
     A call of packed sequences (layouts thd and htd) gives `cu_seqlens_q` and `cu_seqlens_k`, [B + 1] of torch.int32, which are constants to the
     gradient: sequence b has the rows of q from cu_seqlens_q[b] to below cu_seqlens_q[b + 1], none where both are the same. They begin with 0, do
     not descend, and end with the rows of q (of k). Nothing waits for them, so that nobody looks: kernels take a bound beyond the tensor as its
-    end, one below 0 as 0, and one below the bound in front of it as that. Rows of no sequence have no results: tokens that only fill a tensor
-    are a sequence of their own, since the gradient may be NaN beside such rows. A number that is not finite in one sequence may reach those
-    beside it. The LSE is [Hq, Tq].
+    end, one below 0 as 0, and a sequence that ends in front of its begin as empty. Rows of no sequence have no results, and beside them the
+    gradient may be NaN: tokens that only fill a tensor are a sequence of their own. A number that is not finite in one sequence may reach those
+    that share a tile with it. The LSE is [Hq, Tq].
 
     A call gives `sinks` and `seqlens_k` where the spec has them, and only there. `sinks`, [Hq], are of the spec's type under autocast, too, and
     so is their gradient. `seqlens_k`, [B] of torch.int32, are constants to the gradient, and nothing waits for them: a number below 0 is 0, and
