@@ -156,10 +156,10 @@ def _make_outputs(q, v, layout: str) -> tuple[torch.Tensor, torch.Tensor]:
     return out, q.new_empty([q.shape[layout.index(letter)] for letter in _rows(layout)], dtype=torch.float32)
 
 
-def _has_no_tiles(q: torch.Tensor, cu_seqlens_q: torch.Tensor | None) -> bool:
-    """Whether packed sequences have no queries by the shapes of a call: the kernel that lists their tiles is launched for one row at least, and
-    where there is no sequence, no kernel writes a row."""
-    return cu_seqlens_q is not None and (q.numel() == 0 or cu_seqlens_q.numel() == 1)
+def _has_no_tiles(matrix: torch.Tensor, bounds: torch.Tensor | None) -> bool:
+    """Whether packed sequences have no queries, or no keys, by the shapes of a call. The kernel that lists their tiles needs a row, and where
+    there is no sequence, no kernel writes any: results are filled instead."""
+    return bounds is not None and (matrix.numel() == 0 or bounds.numel() == 1)
 
 
 @torch.library.custom_op("fa4::sdpa", mutates_args=())
