@@ -377,9 +377,12 @@ class Kernel:
         """What a call takes on the modelled chip, by the clock of fa4-sim.
 
         `call`: sizes by the names of the spec or of the manifest (`kernel.time(B=4, Sq=4096, Sk=4096)`), captures, and
-        arrays where their contents matter; sizes that the spec has as numbers need not be given. Raises SimulationError."""
+        arrays where their contents matter, as cu_seqlens_q and cu_seqlens_k of packed sequences; sizes that the spec has as numbers need not be
+        given. Raises SimulationError."""
         if self.spec:
             call = {**dict.fromkeys(self.spec.all_captures.keys() - self.spec.captured_tensors.keys(), 1), **call}
+            if missing := [name for name in ("cu_seqlens_q", "cu_seqlens_k") if self.spec.is_packed and name not in call]:
+                raise SpecError(f"the call has no {' and no '.join(missing)}: the lengths of packed sequences say how much work there is")
         with _library.Simulation(self.manifest_text) as simulation:
             sizes = self._prepare(simulation, call)
             launches = json.loads(simulation.time())
@@ -389,7 +392,11 @@ class Kernel:
 
     def _count_flops(self, sizes: Mapping, call: Mapping) -> int:
         captures = {name: value for name, value in self.complete(call).items() if name in self.spec.all_captures}
-        return self.spec.count_flops(**{n: int(sizes[n]) for n in ("B", "Hq", "Sq", "Sk")}, **captures)
+        if not self.spec.is_packed:
+            return self.spec.count_flops(**{n: int(sizes[n]) for n in ("B", "Hq", "Sq", "Sk")}, **captures)
+        queries, keys = (as_array(name, call[name]).tolist() for name in ("cu_seqlens_q", "cu_seqlens_k"))
+        lengths = zip(*([end - begin for begin, end in zip(bounds, bounds[1:])] for bounds in (queries, keys)))
+        return sum(self.spec.count_flops(B=1, Hq=int(sizes["Hq"]), Sq=each, Sk=other, **captures) for each, other in lengths)
 
     def launch(self, stream=None, **call) -> None:
         """Launches the kernel on a GPU, through libfa4_runtime.so: no compilation, no waiting.

@@ -63,7 +63,7 @@ class Case:
     def spec(self) -> Any:
         layout = self.form.get("layout", "bshd")
         shapes = [
-            " ".join({"b": "B", "s": f"S{name}", "h": heads, "d": str(self.head_dim)}[letter] for letter in layout)
+            " ".join({"b": "B", "s": f"S{name}", "t": f"T{name}", "h": heads, "d": str(self.head_dim)}[letter] for letter in layout)
             for name, heads in (("q", "Hq"), ("k", "Hkv"))
         ]
         spec = fa4.sdpa(*shapes, lse=True, **self.form)
@@ -76,6 +76,8 @@ CASES = (
     Case("f16", {"dtype": "f16"}),
     Case("bhsd", {"layout": "bhsd"}),
     Case("sbhd", {"layout": "sbhd"}),
+    Case("thd", {"layout": "thd"}),
+    Case("htd", {"layout": "htd"}),
     Case("causal_top_left", {"mask": "causal_top_left"}),
     Case("causal_bottom_right", {"mask": "causal"}, is_timed=True),
     Case("window", {"mask": fa4.Mask(64, 32)}),
@@ -93,6 +95,8 @@ CASES = (
     Case("gradient_sinks", {"sinks": "f32"}, 64, backward=True),
     Case("gradient_seqlens_k", {"seqlens_k": True}, 64, backward=True),
     Case("gradient_deterministic", {}, 64, backward=True, deterministic=True),
+    Case("gradient_thd", {"layout": "thd"}, 64, backward=True),
+    Case("gradient_htd", {"layout": "htd"}, 64, backward=True),
 )
 
 
@@ -106,6 +110,8 @@ def _draw(spec, sizes, rng) -> dict:
     import numpy as np
 
     names = {"B": sizes["B"], "Sq": sizes["Sq"], "Sk": sizes["Sk"], "Hq": sizes["Hq"], "Hkv": sizes["Hkv"]}
+    # Packed sequences have as many tokens in all.
+    names |= {"Tq": names["B"] * names["Sq"], "Tk": names["B"] * names["Sk"]}
     dtype = numpy_dtype(spec.dtype)
     call = {}
     for name, shape in spec.tensors.items():
@@ -116,6 +122,10 @@ def _draw(spec, sizes, rng) -> dict:
         call["sinks"] = rng.standard_normal(sizes["Hq"], np.float32).astype(numpy_dtype(spec.sinks))
     if spec.seqlens_k:
         call["seqlens_k"] = rng.integers(1, sizes["Sk"] + 1, sizes["B"], np.int32)
+    if spec.is_packed:
+        # Three sequences, of which that in the middle has no token.
+        cuts = {name: rng.integers(1, names[f"T{name}"]) for name in "qk"}
+        call |= {f"cu_seqlens_{name}": np.array([0, cut, cut, names[f"T{name}"]], np.int32) for name, cut in cuts.items()}
     for name, kind in spec.captures.items():
         shape = [names[size] for size in kind.split()[1:]]
         if shape:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import fa4
@@ -67,6 +68,15 @@ def _expected_of_form(q, k, v, sinks=None, lengths=None) -> tuple:
     keys = k.shape[2] if lengths is None else lengths.view(-1, 1, 1, 1)
     out, lse = _expected(q, k, v, mask_mod=_causal(keys - q.shape[2]), sinks=sinks)
     return out.transpose(1, 2), lse
+
+
+def _expected_of_packed(q, k, v, queries: list[int], keys: list[int]) -> tuple:
+    """The same of each sequence of FORM packed, whose tensors are [T, H, D], and which begin and end at these rows of q and of k."""
+    import torch
+
+    spans = zip(zip(queries, queries[1:]), zip(keys, keys[1:]))
+    found = [_expected_of_form(q[None, slice(*rows)], *(each[None, slice(*columns)] for each in (k, v))) for rows, columns in spans if rows[0] < rows[1]]
+    return torch.cat([out[0] for out, _ in found]), torch.cat([lse[0] for _, lse in found], -1)
 
 
 def _error(result, expected) -> float:
@@ -178,6 +188,20 @@ def check_sinks(device, chip: str) -> dict:
     )
 
 
+def check_packed(device, chip: str) -> dict:
+    """Packed sequences of different lengths, of which one has no query: results and gradients. Lengths differ from those of a call before."""
+    import torch
+
+    attend = fa4.torch.attention(fa4.sdpa(q=f"Tq H {DIM}", k=f"Tk G {DIM}", layout="thd", mask="causal", lse=True))
+    found = []
+    for queries, keys in (([0, 30, 30, 384], [0, 130, 200, 640]), ([0, 200], [0, 333])):
+        ends = {f"cu_seqlens_{name}": torch.tensor(bounds, dtype=torch.int32, device=device) for name, bounds in (("q", queries), ("k", keys))}
+        drawn = [torch.randn(length, heads, DIM, device=device, dtype=torch.bfloat16)
+                 for length, heads in ((queries[-1], HEADS), (keys[-1], KV_HEADS), (keys[-1], KV_HEADS))]  # fmt: skip
+        found.append(_errors_of_gradients(partial(attend, **ends), partial(_expected_of_packed, queries=queries, keys=keys), drawn))
+    return _worst(*found)
+
+
 def check_compile(device, chip: str) -> dict:
     """torch.compile without a graph break, and one graph for all lengths."""
     import torch
@@ -237,7 +261,8 @@ def check_alibi(device, chip: str) -> dict:
 
 CHECKS: dict[str, Callable[[Any, str], dict]] = {
     "torch_launch": check_launch, "torch_graph": check_graph, "torch_operator": check_operator, "torch_gradient": check_gradient,
-    "torch_sinks": check_sinks, "torch_compile": check_compile, "flex_softcap": check_softcap, "flex_documents": check_documents, "flex_alibi": check_alibi,
+    "torch_sinks": check_sinks, "torch_packed": check_packed, "torch_compile": check_compile, "flex_softcap": check_softcap,
+    "flex_documents": check_documents, "flex_alibi": check_alibi,
 }  # fmt: skip
 # Cases with a time, beside torch's flex_attention.
 TIMED: dict[str, dict] = {"flex_softcap": {"score_mod": softcap}, "flex_documents": {"mask_mod": documents}}

@@ -326,7 +326,20 @@ class Spec:
                 if known != size:
                     of = "" if isinstance(want, int) else f"size {want} = "
                     raise SpecError(f"{name} has shape {shape}: dimension {dim} is {size}, but {where} has {of}{known}")
+        if self.is_packed:
+            self._bind_bounds(bound, said)
         return bound
+
+    def _bind_bounds(self, bound: dict[str, int], said: Mapping[str, str]):
+        """Adds the number of bounds of packed sequences where only that of sequences is known. Raises SpecError where it is another one."""
+        if "B+1" in bound and bound["B+1"] < 1:
+            raise SpecError(f"{said['B+1']} has no elements, and of no sequences it has one: the end")
+        # A spec may have the name B for a size of q or k, which then is no number of sequences.
+        if "B" not in bound or "B" in (*self.q, *self.k, *self.v):
+            return
+        wanted = bound["B"] + 1
+        if bound.setdefault("B+1", wanted) != wanted:
+            raise SpecError(f"{said['B']} has {bound['B']} sequences, and {said['B+1']} {bound['B+1']} elements, not one more than sequences")
 
     def kernel_sizes(self, bound: Mapping[str, int]) -> dict[str, int]:
         """The same by the names of the kernel's manifest (B, Sq, Sk, Hq, Hkv), as far as they are known."""
@@ -337,7 +350,7 @@ class Spec:
         """What this spec has for the sizes of the manifest. Those of a table are named by its number among the captures."""
         homes = (("B", "q", "b"), ("Sq", "q", "s"), ("Tq", "q", "t"), ("Hq", "q", "h"), ("Sk", "k", "s"), ("Tk", "k", "t"), ("Hkv", "k", "h"))
         sizes = {name: getattr(self, tensor)[self.layout.index(letter)] for name, tensor, letter in homes if letter in self.layout}
-        sizes |= {"Bounds": "B+1"} if self.is_packed else {}
+        sizes |= {"B": "B", "Bounds": "B+1"} if self.is_packed else {}
         tensors = self.captured_tensors
         for number, name in enumerate(self.all_captures):
             sizes |= {f"capture{number}_{dim}": size for dim, size in enumerate(tensors.get(name, ()))}

@@ -6,6 +6,7 @@
     attend = fa4.torch.attention(fa4.sdpa(q="B Sq H 128", k="B Sk G 128", mask="causal"))
     out = attend(q, k, v)
     out = fa4.flex(q, k, v, score_mod=lambda score, b, h, q_idx, kv_idx: score * 2)
+    out = fa4.torch.varlen(q, k, v, cu_seqlens_q, cu_seqlens_k, causal=True)
 
 Tensors are on a CUDA device, where kernels are launched on the current stream, or on the CPU, where they run in the simulator: slowly, for tests.
 torch.compile reads these functions and fa4.tracing line by line, down to the operators of fa4.torch_ops; what a score_mod closes over is guarded
@@ -26,10 +27,10 @@ from torch.nn.attention.flex_attention import AuxOutput, AuxRequest, BlockMask, 
 from fa4 import torch_functions, torch_ops, torch_transforms
 from fa4.arrays import as_number, torch_dtypes
 from fa4.function_key import function_key
-from fa4.spec import Spec, SpecError, read_scale, sdpa
+from fa4.spec import Mask, Spec, SpecError, read_scale, sdpa
 from fa4.torch_ops import run as _call  # noqa: F401: a call on tensors of any device, for who has a kernel
 
-__all__ = ["attention", "flex", "flex_attention", "trace_as"]
+__all__ = ["attention", "flex", "flex_attention", "trace_as", "varlen"]
 
 torch_functions.find_functions()
 
@@ -72,27 +73,36 @@ def _check_dtype(name: str, tensor: torch.Tensor, wanted: str, advice: str = "co
         raise SpecError(f"{name} has elements of type {tensor.dtype}, and the spec's are {wanted}: {advice}")
 
 
+# What a call gives beside q, k, v and captures: what such a tensor has, the advice where its elements are of another type, and what makes a spec
+# have it.
+BESIDE = {
+    "sinks": ("a number for each query head", "convert it, or take a spec with sinks of another type", "sinks=True"),
+    "seqlens_k": ("a number for each sequence", "give seqlens_k.to(torch.int32)", "seqlens_k=True"),
+    "cu_seqlens_q": ("the first row of each sequence in q, and the end", "give cu_seqlens_q.to(torch.int32)", 'layout="thd"'),
+    "cu_seqlens_k": ("the first row of each sequence in k, and the end", "give cu_seqlens_k.to(torch.int32)", 'layout="thd"'),
+}
+
+
 def _check_beside(name: str, tensor: torch.Tensor | None, wanted: str | None):
-    """Raises SpecError where `sinks` or `seqlens_k` of a call are not what the spec has, None for none."""
-    owner, advice = {
-        "sinks": ("query head", "convert it, or take a spec with sinks of another type"), "seqlens_k": ("sequence", "give seqlens_k.to(torch.int32)"),
-    }[name]  # fmt: skip
+    """Raises SpecError where a tensor of BESIDE is not what the spec has, whose elements are `wanted`, or None where it has none."""
+    has, advice, clause = BESIDE[name]
     if wanted is None:
         if tensor is not None:
-            raise SpecError(f"the call gives {name}, and the spec has none: fa4.sdpa(..., {name}=True) is a spec that does")
+            raise SpecError(f"the call gives {name}, and the spec has none: fa4.sdpa(..., {clause}) is a spec that does")
     elif tensor is None:
-        raise SpecError(f"the spec has {name}, and the call gives none: {name} is a tensor of {wanted}, with a number for each {owner}")
+        raise SpecError(f"the spec has {name}, and the call gives none: {name} is a tensor of {wanted}, with {has}")
     else:
         _check_dtype(name, tensor, wanted, advice)
 
 
 def _check_operands(spec: Spec, operands: dict) -> dict:
-    """The shapes of q, k, v, sinks and seqlens_k by their names, as far as a call gives them. Raises SpecError where their types are
-    not the spec's, or they are on several devices."""
+    """The shapes of q, k, v and what is beside them by their names, as far as a call gives them. Raises SpecError where their types
+    are not the spec's, or they are on several devices."""
     for name in "qkv":
         _check_dtype(name, operands[name], spec.dtype)
-    _check_beside("sinks", operands["sinks"], spec.sinks)
-    _check_beside("seqlens_k", operands["seqlens_k"], "i32" if spec.seqlens_k else None)
+    tensors = spec.tensors
+    for name in BESIDE:
+        _check_beside(name, operands[name], None if name not in tensors else spec.sinks if name == "sinks" else "i32")
     given = {name: each for name, each in operands.items() if each is not None}
     device = given["q"].device
     for name, each in given.items():
@@ -108,11 +118,18 @@ def _kind_of(capture: str) -> str:
 
 
 def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) -> Callable:
-    """A function `attend(q, k, v, sinks=..., seqlens_k=..., **captures)` on tensors of torch, differentiable in q, k, v and sinks. Shapes and
-    dtypes are the spec's; under torch.autocast, q, k and v are cast as for torch's own attention. Captures are numbers, or tensors, which are
-    constants to the gradient. It returns out, and with the spec's `lse` (out, lse), both of which have a gradient. `deterministic`: whether
+    """A function `attend(q, k, v, cu_seqlens_q=..., cu_seqlens_k=..., sinks=..., seqlens_k=..., **captures)` on tensors of torch, differentiable
+    in q, k, v and sinks. Shapes and dtypes are the spec's; under torch.autocast, q, k and v are cast as for torch's own attention. Captures are
+    numbers, or tensors, which are constants to the gradient. It returns out, and with the spec's `lse` (out, lse), both of which have a gradient. `deterministic`: whether
     gradients have the same bits in each run. Strides may be any multiples of 16 bytes, but for the innermost one, which is one element: tensors
     that are otherwise are a LaunchError, or, with `copy`, are copied. An empty batch, no queries and no keys are calls as others.
+
+    A call of packed sequences (layouts thd and htd) gives `cu_seqlens_q` and `cu_seqlens_k`, [B + 1] of torch.int32, which are constants to the
+    gradient: sequence b has the rows of q from cu_seqlens_q[b] to below cu_seqlens_q[b + 1], none where both are the same. They begin with 0, do
+    not descend, and end with the rows of q (of k). Nothing waits for them, so that nobody looks: kernels take a bound beyond the tensor as its
+    end, one below 0 as 0, and a sequence that ends in front of its begin as empty. Rows of no sequence have no results, and beside them the
+    gradient may be NaN: tokens that only fill a tensor are a sequence of their own. A number that is not finite in one sequence may reach those
+    that share a tile with it. The LSE is [Hq, Tq].
 
     A call gives `sinks` and `seqlens_k` where the spec has them, and only there. `sinks`, [Hq], are of the spec's type under autocast, too, and
     so is their gradient. `seqlens_k`, [B] of torch.int32, are constants to the gradient, and nothing waits for them: a number below 0 is 0, and
@@ -128,8 +145,6 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     _check_flags(deterministic=deterministic, copy=copy)
     if spec.is_backward:
         raise SpecError("attention takes the spec of the forward op; its gradient follows")
-    if spec.is_packed:
-        raise SpecError(f"layout {spec.layout} is packed, with cu_seqlens, and of packed sequences attention has no kernel: take bshd, bhsd or sbhd")
     forward = replace(spec, lse=True)
     traced = forward.trace()
     texts = forward.write(traced), forward.backward(deterministic).write(traced)
@@ -140,12 +155,13 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     found = list(traced.found.values())
     kinds = " ".join([*(_kind_of(kind) for kind in spec.captures.values()), *(f"{_kind_of(each.kind)}-of-tensor" for each in found)])
 
-    def attend(q, k, v, *, sinks=None, seqlens_k=None, **captures):
+    def attend(q, k, v, *, cu_seqlens_q=None, cu_seqlens_k=None, sinks=None, seqlens_k=None, **captures):
         if missing := set(spec.captures) ^ set(captures):
             raise SpecError(f"captures are {', '.join(spec.captures) or 'none'}, and the call differs in {', '.join(sorted(missing))}")
         _check_tensors(q=q, k=k, v=v)
         q, k, v = _autocast((q, k, v))
-        shapes = _check_operands(spec, {"q": q, "k": k, "v": v, "sinks": sinks, "seqlens_k": seqlens_k})
+        beside = {"sinks": sinks, "seqlens_k": seqlens_k, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+        shapes = _check_operands(spec, {"q": q, "k": k, "v": v, **beside})
         _refuse_tangents(q, k, v, sinks)
         read = {name: captures[name] for name in tables}
         for name, each in read.items():
@@ -160,14 +176,15 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
         given = [*read.values(), *(each.tensor for each in found)]
         # torch.compile has the transforms of torch.func in its graph, and sees the operators beneath them.
         call = torch_transforms.Attention.apply if not torch.compiler.is_compiling() and torch_transforms.is_active() else torch_ops.sdpa
-        out, lse = call(q, k, v, sinks, seqlens_k, given, numbers, spec.layout, kinds, *texts)
+        out, lse = call(q, k, v, *beside.values(), given, numbers, spec.layout, kinds, *texts)
         return (out, lse) if spec.lse else out
 
     return attend
 
 
 class _Traces:
-    """The functions of `attention` that flex_attention has made, by what their score_mod and mask_mod read; the last ones that were used."""
+    """The functions of `attention` that flex_attention and varlen have made, by what their specs are made of, such as what a score_mod and
+    a mask_mod read; the last ones that were used."""
 
     LIMIT = 256
 
@@ -239,6 +256,14 @@ def _mask_mod_of(block_mask, lengths: tuple[int, int]) -> Callable:
     return block_mask.mask_mod
 
 
+def _dtype_of(*tensors) -> str:
+    """What q, k and v have as elements for a spec. Raises SpecError."""
+    dtype = _autocast(tensors)[0].dtype
+    if DTYPES.get(dtype) not in ("bf16", "f16"):
+        raise SpecError(f"tensors of {dtype}: only bf16 and f16")
+    return DTYPES[dtype]
+
+
 def flex_attention(
     query, key, value, score_mod=None, block_mask=None, scale: float | None = None, enable_gqa: bool = False, return_lse: bool = False,
     kernel_options: dict | None = None, *, return_aux=None, mask_mod=None, copy: bool = False,
@@ -270,10 +295,7 @@ def flex_attention(
         else:
             mask_mod = _mask_mod_of(block_mask, (query.shape[-2], key.shape[-2]))
     with_lse = return_lse or return_aux is not None
-    cast = _autocast((query, key, value))
-    dtype = DTYPES.get(cast[0].dtype)
-    if dtype not in ("bf16", "f16"):
-        raise SpecError(f"tensors of {cast[0].dtype}: only bf16 and f16")
+    dtype = _dtype_of(query, key, value)
     shapes = [f"B {heads} {s} {each.shape[-1]}" for heads, s, each in (("Hq", "Sq", query), ("Hkv", "Sk", key), ("Hkv", "Sk", value))]
 
     def make():
@@ -311,3 +333,48 @@ def flex(
     if q.shape[1] != k.shape[1] and not enable_gqa:
         raise SpecError(f"q has {q.shape[1]} heads, and k {k.shape[1]}: enable_gqa=True allows fewer heads of k and v")
     return flex_attention(q, k, v, score_mod, scale=scale, enable_gqa=enable_gqa, return_lse=return_lse, mask_mod=mask_mod, copy=copy)
+
+
+def _mask_of(causal: bool, window) -> Mask | None:
+    """The mask of `varlen`. Raises TypeError and SpecError."""
+    if not isinstance(window, (tuple, list)) or len(window) != 2:
+        raise TypeError(f"window is how many keys to the left and to the right count, a pair of numbers or None, not {window!r}")
+    left, right = window
+    if causal and right not in (None, 0):
+        raise SpecError(f"causal=True hides all keys to the right, and window shows {right!r} of them: give one of both")
+    right = 0 if causal else right
+    return None if left is None and right is None else Mask(left, right)
+
+
+def varlen(
+    q, k, v, cu_seqlens_q, cu_seqlens_k, *, causal: bool = False, window=(None, None), scale: float | None = None, sinks=None, seqlens_k=None,
+    return_lse: bool = False, deterministic: bool = False, copy: bool = False,
+):  # fmt: skip
+    """Attention of packed sequences for programs that call FlashAttention's `flash_attn_varlen_func` or torch's `varlen_attn`: q, k and v are
+    [T, H, D] of bf16 or f16, and sequence b has the rows from cu_seqlens_q[b] (cu_seqlens_k[b]) to below the next bound. k and v may have fewer
+    heads than q, a divisor of them. The longest length is not asked for: kernels find their work from the bounds.
+
+    `causal`: the last query of a sequence sees its last key. `window`: how many keys to the left and to the right of that diagonal a query
+    sees; None does not limit, for which FlashAttention and torch have -1. `scale`: of q.k, 1 / sqrt(D) by default. `sinks`, [Hq], of f32, bf16 or
+    f16. `seqlens_k`, [B] of int32: how many keys of each sequence count, which FlashAttention and torch call seqused_k.
+
+    Returns out, [Tq, Hq, D of v], and with `return_lse` (out, lse), lse [Hq, Tq] of f32, natural logarithms. All else, as bounds, gradients,
+    `deterministic`, `copy`, autocast and errors, is as for `attention`, which takes other layouts, score_mod and mask_mod, too."""
+    _check_tensors(q=q, k=k, v=v)
+    _check_flags(causal=causal, return_lse=return_lse, deterministic=deterministic, copy=copy)
+    for name, each in (("q", q), ("k", k), ("v", v)):
+        if each.dim() != 3:
+            raise SpecError(f"{name} has {each.dim()} dimensions, not 3: [T, H, D]")
+    dtype, mask = _dtype_of(q, k, v), _mask_of(causal, window)
+    shapes = [f"{tokens} {heads} {each.shape[-1]}" for tokens, heads, each in (("Tq", "Hq", q), ("Tk", "Hkv", k), ("Tk", "Hkv", v))]
+    if sinks is not None:
+        _check_tensors(sinks=sinks)
+    kind = False if sinks is None else DTYPES.get(sinks.dtype, str(sinks.dtype))
+
+    def make():
+        spec = sdpa(*shapes, dtype=dtype, layout="thd", mask=mask, scale=scale, lse=return_lse, sinks=kind, seqlens_k=seqlens_k is not None)
+        return attention(spec, deterministic=deterministic, copy=copy)
+
+    marks = (*shapes, dtype, mask.text if mask else "full", "default" if scale is None else read_scale(scale), kind, seqlens_k is not None)
+    attend = make() if torch.compiler.is_compiling() else _traces.find(("varlen", *marks, return_lse, deterministic, copy), make)
+    return attend(q, k, v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, sinks=sinks, seqlens_k=seqlens_k)

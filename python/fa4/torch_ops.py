@@ -6,13 +6,14 @@
 An op travels as its text in MLIR, so that a program of torch.export means the same in another process, which needs `import fa4.torch` and
 nothing else. `kinds` has a word for each capture of the op: `f32`, `i32` or `bool` for one of `numbers`, `tensor-f32` for one of `tensors` and the
 type of its elements, `f32-of-tensor` for one whose tensor, of `tensors`, has no dimensions and is read at the call, and `tensor-f32-of-tensor`
-for a tensor that a function has reached by itself. `sinks` and `seqlens_k` are operands of their own, and None where the op has none: the
-gradient of sinks is one of autograd's, which a list of tensors would hide from torch.func.
+for a tensor that a function has reached by itself. `sinks`, `seqlens_k` and the two of `cu_seqlens` are operands of their own, and None where the
+op has none: the gradient of sinks is one of autograd's, which a list of tensors would hide from torch.func.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 
 import torch
 
@@ -24,6 +25,8 @@ from fa4.tracing import Traced
 
 # Bytes of which addresses and strides are multiples, as tensor maps take them.
 ALIGNMENT = 16
+# How many operands have a number for each head or sequence: sinks, seqlens_k, cu_seqlens_q and cu_seqlens_k.
+BESIDE = 4
 KEPT_KERNELS = 256
 
 
@@ -136,33 +139,47 @@ def _captures(kinds: str, tensors: list[torch.Tensor], numbers: list[float], dev
     return read, given
 
 
-def _beside(sinks: torch.Tensor | None, seqlens_k: torch.Tensor | None) -> dict[str, torch.Tensor]:
-    """The arrays of one number a head or sequence that the op has, row-major as kernels read them."""
-    given = {"sinks": sinks, "seqlens_k": seqlens_k}
-    return {name: each.contiguous() for name, each in given.items() if each is not None}
+def _beside(*arrays: torch.Tensor | None) -> dict[str, torch.Tensor]:
+    """The arrays of one number a head or sequence that the op has, of sinks, seqlens_k, cu_seqlens_q and cu_seqlens_k, row-major as kernels
+    read them."""
+    given = zip(("sinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k"), arrays)
+    return {name: each.contiguous() for name, each in given if each is not None}
+
+
+def _rows(layout: str) -> str:
+    """The dimensions of the LSE by their letters in the layout."""
+    return "ht" if "t" in layout else "bhs"
 
 
 def _make_outputs(q, v, layout: str) -> tuple[torch.Tensor, torch.Tensor]:
     out = q.new_empty((*q.shape[:-1], v.shape[-1]))
-    b, h, s = (q.shape[layout.index(letter)] for letter in "bhs")
-    return out, q.new_empty((b, h, s), dtype=torch.float32)
+    return out, q.new_empty([q.shape[layout.index(letter)] for letter in _rows(layout)], dtype=torch.float32)
+
+
+def _has_no_tiles(matrix: torch.Tensor, bounds: torch.Tensor | None) -> bool:
+    """Whether packed sequences have no queries, or no keys, by the shapes of a call. The kernel that lists their tiles needs a row, and where
+    there is no sequence, no kernel writes any: results are filled instead."""
+    return bounds is not None and (matrix.numel() == 0 or bounds.numel() == 1)
 
 
 @torch.library.custom_op("fa4::sdpa", mutates_args=())
 def sdpa(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, sinks: torch.Tensor | None, seqlens_k: torch.Tensor | None, tensors: list[torch.Tensor],
-    numbers: list[float], layout: str, kinds: str, forward: str, backward: str,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, sinks: torch.Tensor | None, seqlens_k: torch.Tensor | None,
+    cu_seqlens_q: torch.Tensor | None, cu_seqlens_k: torch.Tensor | None, tensors: list[torch.Tensor], numbers: list[float], layout: str,
+    kinds: str, forward: str, backward: str,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """out and lse of the op `forward`; `backward` is its gradient."""
     out, lse = _make_outputs(q, v, layout)
+    if _has_no_tiles(q, cu_seqlens_q):
+        return out.zero_(), lse.fill_(-math.inf)
     read, scalars = _captures(kinds, tensors, numbers, q.device)
-    inputs = {"q": q, "k": k, "v": v, **_beside(sinks, seqlens_k), **read}
+    inputs = {"q": q, "k": k, "v": v, **_beside(sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k), **read}
     run(_kernel(forward, _chip(q)), inputs, {"out": out, "lse": lse}, scalars)
     return out, lse
 
 
 @sdpa.register_fake
-def _(q, k, v, sinks, seqlens_k, tensors, numbers, layout, kinds, forward, backward):
+def _(q, k, v, sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k, tensors, numbers, layout, kinds, forward, backward):
     return _make_outputs(q, v, layout)
 
 
@@ -173,20 +190,24 @@ def _empty_gradients(q, k, v, sinks) -> list[torch.Tensor]:
 @torch.library.custom_op("fa4::sdpa_backward", mutates_args=())
 def sdpa_backward(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, dout: torch.Tensor, lse: torch.Tensor, sinks: torch.Tensor | None,
-    seqlens_k: torch.Tensor | None, tensors: list[torch.Tensor], numbers: list[float], kinds: str, backward: str,
+    seqlens_k: torch.Tensor | None, cu_seqlens_q: torch.Tensor | None, cu_seqlens_k: torch.Tensor | None, tensors: list[torch.Tensor],
+    numbers: list[float], kinds: str, backward: str,
 ) -> list[torch.Tensor]:  # fmt: skip
     """dq, dk and dv, and with sinks dsinks, by the op `backward`."""
     gradients = _empty_gradients(q, k, v, sinks)
+    if _has_no_tiles(q, cu_seqlens_q) or _has_no_tiles(k, cu_seqlens_k):
+        return [each.zero_() for each in gradients]
     # Autograd makes dout, with any strides: those of a sum's gradient are all 0.
     dout = dout if is_accessible(dout) else dout.contiguous()
     read, scalars = _captures(kinds, tensors, numbers, q.device)
-    inputs = {"q": q, "k": k, "v": v, "out": out, "dout": dout, "lse": lse, **_beside(sinks, seqlens_k), **read}
+    beside = _beside(sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k)
+    inputs = {"q": q, "k": k, "v": v, "out": out, "dout": dout, "lse": lse, **beside, **read}
     run(_gradient_kernel(backward, _chip(q)), inputs, dict(zip(("dq", "dk", "dv", "dsinks"), gradients)), scalars)
     return gradients
 
 
 @sdpa_backward.register_fake
-def _(q, k, v, out, dout, lse, sinks, seqlens_k, tensors, numbers, kinds, backward):
+def _(q, k, v, out, dout, lse, sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k, tensors, numbers, kinds, backward):
     return _empty_gradients(q, k, v, sinks)
 
 
@@ -195,7 +216,7 @@ def _of_lse(out, v, dlse, layout: str) -> tuple[torch.Tensor, torch.Tensor, torc
     dout v^T - delta = dlse, where delta, the sum of out * dout over a row, is all that out is read for: v is 0, and -dlse is the sum of three
     numbers of out's dtype, to which dout has ones. A sink's share of a row, exp(sink - lse), is the derivative of the row's LSE by the sink,
     and the op adds -delta times the share to dsinks: dlse times the share."""
-    rest = -dlse.permute(["bhs".index(letter) for letter in layout[:-1]]).float()
+    rest = -dlse.permute([_rows(layout).index(letter) for letter in layout[:-1]]).float()
     columns = []
     for _ in range(3):
         columns.append(rest.to(out.dtype))
@@ -208,16 +229,16 @@ def _of_lse(out, v, dlse, layout: str) -> tuple[torch.Tensor, torch.Tensor, torc
 
 def keep_for_gradient(ctx, inputs, output):
     """What the gradient needs of a call of fa4::sdpa."""
-    q, k, v, sinks, seqlens_k, tensors, ctx.numbers, ctx.layout, ctx.kinds, _, ctx.op = inputs
+    q, k, v, *beside, tensors, ctx.numbers, ctx.layout, ctx.kinds, _, ctx.op = inputs
     out, lse = output
-    ctx.save_for_backward(q, k, v, out, lse, sinks, seqlens_k, *tensors)
+    ctx.save_for_backward(q, k, v, out, lse, *beside, *tensors)
     ctx.set_materialize_grads(False)
 
 
 def gradient(ctx, dout, dlse, run_backward) -> list:
     """dq, dk, dv and dsinks, of which those of None do not count, by fa4::sdpa_backward or what stands for it."""
-    q, k, v, out, lse, sinks, seqlens_k, *tensors = ctx.saved_tensors
-    form = (sinks, seqlens_k, tensors, ctx.numbers, ctx.kinds, ctx.op)
+    q, k, v, out, lse, *others = ctx.saved_tensors
+    form = (*others[:BESIDE], others[BESIDE:], ctx.numbers, ctx.kinds, ctx.op)
     gradients: list = [None, None, None]
     if dout is not None:
         gradients = list(run_backward(q, k, v, out, dout, lse, *form))
@@ -234,7 +255,7 @@ def gradient(ctx, dout, dlse, run_backward) -> list:
 def _backward(ctx, dout, dlse):
     gradients = gradient(ctx, dout, dlse, sdpa_backward)
     # torch takes an empty list for one of tensors.
-    return *gradients, None, [None] * (len(ctx.saved_tensors) - 7), None if ctx.numbers else [], *[None] * 4
+    return *gradients, *[None] * (BESIDE - 1), [None] * (len(ctx.saved_tensors) - 5 - BESIDE), None if ctx.numbers else [], *[None] * 4
 
 
 sdpa.register_autograd(_backward, setup_context=keep_for_gradient)

@@ -71,7 +71,7 @@ class Attention(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dout, dlse):
         gradients = torch_ops.gradient(ctx, dout, dlse, Gradient.apply)
-        return *gradients, *[None] * 7
+        return *gradients, *[None] * 9
 
     @staticmethod
     def vmap(info, in_dims, *args):

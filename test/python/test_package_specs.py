@@ -116,8 +116,31 @@ def test_packed_sequences_sinks_and_captured_tensors(rng):
     backward = spec.backward()
     assert backward.outputs == ("dq", "dk", "dv", "dsinks")
     assert "sinks(%sinks : memref<?xf32>)" in backward.text and "%dsinks: memref<?xf32>" in backward.text
-    with pytest.raises(fa4.CompileError, match="not supported on sm_100a"):
-        fa4.compile(spec, verify=False)
+    found = fa4.compile(spec, verify=False).simulate(**call)
+    assert error_of(found.out, expected.out) < 2e-2 and error_of(found.lse, expected.lse) < 1e-3
+
+
+def test_numbers_of_packed_sequences(rng):
+    """Of packed sequences, cu_seqlens have one element more than arrays with a number for each: else the call is refused, and a time needs them."""
+    spec = fa4.sdpa(q="Tq H 32", k="Tk H 32", layout="thd", seqlens_k=True, mask="causal")
+    shapes = {"q": (30, 2, 32), "k": (45, 2, 32), "cu_seqlens_q": (4,), "cu_seqlens_k": (4,), "seqlens_k": (3,)}
+    assert spec.kernel_sizes(spec.bind(shapes)) == {"B": 3, "Bounds": 4, "Tq": 30, "Tk": 45, "Hq": 2, "Hkv": 2}
+    assert spec.kernel_sizes(spec.bind({}, {"B": 3}))["Bounds"] == 4
+    with pytest.raises(fa4.SpecError, match="seqlens_k has 4 sequences, and cu_seqlens_q 4 elements, not one more than sequences"):
+        spec.bind(shapes | {"seqlens_k": (4,)})
+    with pytest.raises(fa4.SpecError, match="the call has 4 sequences, and cu_seqlens_q 4 elements"):
+        spec.bind({"cu_seqlens_q": (4,)}, {"B": 4})
+    with pytest.raises(fa4.SpecError, match="cu_seqlens_q has no elements, and of no sequences it has one: the end"):
+        spec.bind({"cu_seqlens_q": (0,)})
+    # Where a size of q is named B, it is no number of sequences.
+    assert fa4.sdpa(q="B H 32", k="B H 32", layout="thd").bind({"q": (30, 2, 32), "cu_seqlens_q": (4,)}) == {"B": 30, "H": 2, "B+1": 4}
+    made = fa4.compile(spec, verify=False)
+    bounds = {"cu_seqlens_q": np.array([0, 100, 100, 300], np.int32), "cu_seqlens_k": np.array([0, 50, 90, 400], np.int32)}
+    sizes = {"Tq": 300, "Tk": 400, "H": 2, "seqlens_k": np.array([50, 40, 310], np.int32)}
+    pairs = sum(range(1, 51)) + sum(range(111, 311))
+    assert made.time(**sizes, **bounds).flops == 2 * 2 * pairs * (32 + 32)
+    with pytest.raises(fa4.SpecError, match="the call has no cu_seqlens_q and no cu_seqlens_k: the lengths of packed sequences say how much work there is"):
+        made.time(**sizes)
 
 
 def test_numbers_of_keys(rng):

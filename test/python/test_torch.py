@@ -58,9 +58,6 @@ def test_forward_and_gradient():
         assert (ours.grad.transpose(1, 2) - theirs.grad).abs().max() < 5e-2
     with pytest.raises(fa4.SpecError, match="captures are cap"):
         attend(q, k, v)
-    for layout in ("thd", "htd"):
-        with pytest.raises(fa4.SpecError, match=f"layout {layout} is packed, with cu_seqlens, and of packed sequences attention has no kernel"):
-            fa4.torch.attention(fa4.sdpa(q="T 2 32" if layout == "thd" else "2 T 32", k="T 2 32" if layout == "thd" else "2 T 32", layout=layout))
 
 
 WITH_SINKS = {"q": "B Sq H 32", "k": "B Sk G 32", "lse": True, "sinks": True, "seqlens_k": True}
@@ -105,6 +102,65 @@ def test_sinks_and_lengths_of_a_spec_without_them(name):
         attend(q, k, v, sinks=sinks, seqlens_k=lengths)
 
 
+BOUNDS = torch.tensor([0, 5, 16], dtype=torch.int32), torch.tensor([0, 24, 24], dtype=torch.int32)
+REFUSED_BOUNDS = {
+    "none of queries": ({"cu_seqlens_q": None}, fa4.SpecError, "the spec has cu_seqlens_q, and the call gives none: cu_seqlens_q is a tensor of i32, with the first row of each sequence in q, and the end"),
+    "none of keys": ({"cu_seqlens_k": None}, fa4.SpecError, "the spec has cu_seqlens_k, and the call gives none: cu_seqlens_k is a tensor of i32, with the first row of each sequence in k, and the end"),
+    "long": ({"cu_seqlens_q": BOUNDS[0].long()}, fa4.SpecError, r"cu_seqlens_q has elements of type torch.int64, and the spec's are i32: give cu_seqlens_q.to\(torch.int32\)"),
+    "of floats": ({"cu_seqlens_k": BOUNDS[1].float()}, fa4.SpecError, r"cu_seqlens_k has elements of type torch.float32, and the spec's are i32: give cu_seqlens_k.to\(torch.int32\)"),
+    "different lengths": ({"cu_seqlens_k": BOUNDS[1][:2]}, fa4.SpecError, r"cu_seqlens_k has shape \(2,\): dimension 0 is 2, but cu_seqlens_q has size B\+1 = 3"),
+    "a row of them": ({"cu_seqlens_q": BOUNDS[0][None]}, fa4.SpecError, "cu_seqlens_q has 2 dimensions"),
+    "no elements": ({"cu_seqlens_q": BOUNDS[0][:0], "cu_seqlens_k": BOUNDS[1][:0]}, fa4.SpecError, "cu_seqlens_q has no elements, and of no sequences it has one: the end"),
+    "elsewhere": ({"cu_seqlens_k": BOUNDS[1].to("meta")}, fa4.SpecError, "q is on cpu, and cu_seqlens_k on meta: the tensors of a call are on one device"),
+    "a list": ({"cu_seqlens_q": [0, 5, 16]}, TypeError, "cu_seqlens_q is a tensor of torch, not list"),
+    "lengths of more sequences": ({"seqlens_k": torch.zeros(3, dtype=torch.int32)}, fa4.SpecError, "seqlens_k has 3 sequences, and cu_seqlens_q 3 elements, not one more than sequences"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED_BOUNDS)
+def test_other_bounds_of_packed_sequences_are_refused(case):
+    """A call gives bounds that are not those of packed sequences: the message says which, and what is wanted."""
+    changed, error, message = REFUSED_BOUNDS[case]
+    attend = fa4.torch.attention(fa4.sdpa(q="Tq H 32", k="Tk G 32", layout="thd", seqlens_k=True))
+    given = {"cu_seqlens_q": BOUNDS[0], "cu_seqlens_k": BOUNDS[1], "seqlens_k": torch.tensor([20, 0], dtype=torch.int32)}
+    q, k = draw(16, 2, 32), draw(24, 1, 32)
+    assert attend(q, k, k, **given).shape == q.shape
+    with pytest.raises(error, match=message):
+        attend(q, k, k, **given | changed)
+
+
+def test_bounds_of_a_spec_that_is_not_packed():
+    """A call of another layout gives cu_seqlens: they would not count, and are refused; so are tensors with a batch of a packed layout."""
+    q = draw(2, 16, 2, 32)
+    with pytest.raises(fa4.SpecError, match=r'the call gives cu_seqlens_q, and the spec has none: fa4.sdpa\(..., layout="thd"\) is a spec that does'):
+        fa4.torch.attention(fa4.sdpa(q="B S H 32", k="B S H 32"))(q, q, q, cu_seqlens_q=BOUNDS[0], cu_seqlens_k=BOUNDS[0])
+    with pytest.raises(fa4.SpecError, match="q has 4 dimensions, .* and the spec 3"):
+        fa4.torch.attention(fa4.sdpa(q="T H 32", k="T H 32", layout="thd"))(q, q, q, cu_seqlens_q=BOUNDS[0], cu_seqlens_k=BOUNDS[0])
+
+
+REFUSED_OF_VARLEN = {
+    "four dimensions": ({"q": torch.zeros(1, 16, 2, 32, dtype=torch.bfloat16)}, fa4.SpecError, r"q has 4 dimensions, not 3: \[T, H, D\]"),
+    "f32": ({"q": torch.zeros(16, 2, 32)}, fa4.SpecError, "tensors of torch.float32: only bf16 and f16"),
+    "another dtype of keys": ({"k": torch.zeros(24, 1, 32)}, fa4.SpecError, "k has elements of type torch.float32, and the spec's are bf16"),
+    "a causal window to the right": ({"causal": True, "window": (4, 2)}, fa4.SpecError, "causal=True hides all keys to the right, and window shows 2 of them"),
+    "-1 for no bound": ({"window": (4, -1)}, fa4.SpecError, "right of a mask is -1, which other libraries have for no bound"),
+    "one bound": ({"window": 4}, TypeError, "window is how many keys to the left and to the right count, a pair of numbers or None, not 4"),
+    "a number for causal": ({"causal": 1}, TypeError, "causal is True or False, not 1"),
+    "sinks of f64": ({"sinks": torch.zeros(2, dtype=torch.float64)}, fa4.SpecError, "sinks are of type f32, bf16, f16, not 'f64'"),
+    "no bounds": ({"cu_seqlens_k": None}, fa4.SpecError, "the spec has cu_seqlens_k, and the call gives none"),
+    "the longest length": ({"max_seqlen_q": 11}, TypeError, "unexpected keyword argument 'max_seqlen_q'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED_OF_VARLEN)
+def test_other_arguments_of_varlen_are_refused(case):
+    """A call of varlen has what no kernel takes, or what would not count: the message says which."""
+    changed, error, message = REFUSED_OF_VARLEN[case]
+    given = {"q": draw(16, 2, 32), "k": draw(24, 1, 32), "v": draw(24, 1, 32), "cu_seqlens_q": BOUNDS[0], "cu_seqlens_k": BOUNDS[1]}
+    with pytest.raises(error, match=message):
+        fa4.torch.varlen(**given | changed)
+
+
 def test_sinks_and_captures():
     """An op has sinks, lengths, and captures of each kind: each must arrive at its own place, and sinks in the gradient."""
     from torch_checks import expected_with_sinks
@@ -140,14 +196,20 @@ def test_flex_attention_with_functions_of_torch():
 
 
 @pytest.mark.parametrize("check", ["test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_static", "test_aot_dispatch_dynamic"])
-@pytest.mark.parametrize("with_sinks", [False, True], ids=["alone", "with_sinks"])
-def test_operator_is_well_formed(check, with_sinks):
+@pytest.mark.parametrize("form", ["alone", "with_sinks", "packed"])
+def test_operator_is_well_formed(check, form):
     """The operator passes torch's own checks: schema, fake tensors, autograd and dynamic sizes, with the strides of a
     transposed view."""
-    spec = fa4.sdpa(q="B S H 32", k="B S H 32", mask="causal", lse=True, sinks=with_sinks, seqlens_k=with_sinks)
     q, k, v = (draw(1, 1, 32, 32).detach().transpose(1, 2).requires_grad_() for _ in range(3))
-    beside = (torch.zeros(1, requires_grad=True), torch.full((1,), 20, dtype=torch.int32)) if with_sinks else (None, None)
-    arguments = (q, k, v, *beside, [], [], "bshd", "", spec.text, spec.backward().text)
+    layout, beside = "bshd", (None, None, None, None)
+    if form == "with_sinks":
+        beside = (torch.zeros(1, requires_grad=True), torch.full((1,), 20, dtype=torch.int32), None, None)
+    if form == "packed":
+        q, k, v = (x.detach()[0].requires_grad_() for x in (q, k, v))
+        layout, beside = "thd", (None, None, *(torch.tensor([0, middle, 32], dtype=torch.int32) for middle in (3, 20)))
+    sizes = "B S H 32" if layout == "bshd" else "T H 32"
+    spec = fa4.sdpa(q=sizes, k=sizes, layout=layout, lse=True, mask="causal", sinks=form == "with_sinks", seqlens_k=form == "with_sinks")
+    arguments = (q, k, v, *beside, [], [], layout, "", spec.text, spec.backward().text)
     torch.library.opcheck(torch.ops.fa4.sdpa.default, arguments, test_utils=check)
 
 
@@ -164,6 +226,14 @@ def test_fake_tensors():
         q, sinks = q.requires_grad_(), torch.empty(8, dtype=torch.bfloat16, requires_grad=True)
         attend(q, q, q, sinks=sinks[::2], seqlens_k=torch.empty(2, dtype=torch.int32)).sum().backward()
         assert q.grad.shape == q.shape and sinks.grad.shape == (8,) and sinks.grad.dtype == torch.bfloat16
+        for layout, shape in (("thd", (30, 4, 32)), ("htd", (4, 30, 32))):
+            sizes = " ".join({"t": "T", "h": "H", "d": "32"}[letter] for letter in layout)
+            attend = fa4.torch.attention(fa4.sdpa(q=sizes, k=sizes, layout=layout, lse=True))
+            q, ends = torch.empty(shape, dtype=torch.bfloat16, requires_grad=True), torch.empty(3, dtype=torch.int32)
+            out, lse = attend(q, q, q, cu_seqlens_q=ends, cu_seqlens_k=ends)
+            assert out.shape == q.shape and lse.shape == (4, 30) and lse.dtype == torch.float32
+            (out.sum() + lse.sum()).backward()
+            assert q.grad.shape == q.shape
 
 
 @pytest.mark.parametrize("check", torch_checks.ANYWHERE, ids=lambda check: check.__name__)
@@ -216,7 +286,15 @@ class ModelWithSinks(torch.nn.Module):
         return self.attend(q, k, v, sinks=self.sinks, seqlens_k=torch.full((q.shape[0],), 15, dtype=torch.int32, device=q.device))
 
 
-@pytest.mark.parametrize("Model", [Model, ModelWithSinks])
+class PackedModel(torch.nn.Module):
+    """Two sequences of the same length, [H, T, D], whose bounds are computed in the program."""
+
+    def forward(self, q, k, v):
+        ends = torch.arange(3, dtype=torch.int32, device=q.device) * (q.shape[2] // 2)
+        return fa4.torch.varlen(*(x[0].transpose(0, 1) for x in (q, k, v)), ends, ends, causal=True)
+
+
+@pytest.mark.parametrize("Model", [Model, ModelWithSinks, PackedModel])
 def test_an_exported_program_runs_in_another_process(Model, tmp_path):
     """An exported program runs in another process, with another length: `import fa4.torch` is all it needs, because the
     op is in the program."""

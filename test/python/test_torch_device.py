@@ -25,18 +25,30 @@ except (fa4.LibraryNotFoundError, RuntimeError) as missing:
 HERE = Path(__file__).parent
 
 
+def run(tmp_path, chip, *names):
+    """Runs all checks, or those of these names. Returns the names of those that have passed, and the launches."""
+    log = tmp_path / "launches.jsonl"
+    environment = {**os.environ, "FA4_CACHE_DIR": str(tmp_path / "cache"), "PYTHONWARNINGS": "ignore"}
+    command = [sys.executable, "-m", "fa4.driver", "--chip", chip, "--log", log, HERE / "torch_checks.py", *names]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.split(), [json.loads(line) for line in log.read_text().splitlines()]
+
+
 def test_a_users_program_on_the_stand_in_driver(tmp_path):
     """A user's program runs on the stand-in driver: every check passes, all kernels go to the driver, and there is no
     finding."""
     import torch_checks
 
-    log, checks = tmp_path / "launches.jsonl", [*torch_checks.ANYWHERE, *torch_checks.ON_CUDA]
-    environment = {**os.environ, "FA4_CACHE_DIR": str(tmp_path / "cache"), "PYTHONWARNINGS": "ignore"}
-    command = [sys.executable, "-m", "fa4.driver", "--log", log, HERE / "torch_checks.py"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.split() == [check.__name__ for check in checks]
-    launches = [json.loads(line) for line in log.read_text().splitlines()]
+    passed, launches = run(tmp_path, "sm_100a")
+    assert passed == [check.__name__ for check in (*torch_checks.ANYWHERE, *torch_checks.ON_CUDA)]
     assert len(launches) > 300 and not any(launch["findings"] for launch in launches)
-    names = [launch["kernel"] for launch in launches]
-    assert {"sdpa_kernel", "sdpa_backward_kernel"} <= set(names)
+    assert {"sdpa_kernel", "sdpa_backward_kernel"} <= {launch["kernel"] for launch in launches}
+
+
+def test_packed_sequences_on_hopper(tmp_path):
+    """Packed sequences on the stand-in for a Hopper GPU, whose kernels are others, and where the deterministic gradient has one."""
+    names = ["check_packed", "check_packed_deterministic", "check_graph_of_packed", "check_launches_of_packed"]
+    passed, launches = run(tmp_path, "sm_90a", *names)
+    assert passed == names and not any(launch["findings"] for launch in launches)
+    assert "sdpa_query_tiles_kernel" in {launch["kernel"] for launch in launches}

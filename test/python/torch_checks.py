@@ -11,6 +11,7 @@ import sys
 import fa4
 import torch
 from fa4 import torch as ours
+from fa4 import torch_ops
 
 DIM = 32
 CAUSAL = {"q": f"B Sq H {DIM}", "k": f"B Sk G {DIM}", "mask": "causal"}
@@ -351,6 +352,187 @@ def check_inductor_with_sinks(device):
         near(got, want, 1e-2)
 
 
+# ---------------------------------------------------------------------------
+# Packed sequences
+# ---------------------------------------------------------------------------
+
+PACKED = {"q": f"Tq H {DIM}", "k": f"Tk G {DIM}", "layout": "thd", "lse": True}
+# Of these, one sequence has no query, one no key, one is a single query, and none but the first begins with a tile.
+QUERIES, KEYS = (0, 140, 140, 190, 191, 230), (0, 50, 70, 70, 83, 250)
+# The queries of each sequence have a key.
+SOME_KEYS = (0, 50, 70, 75, 83, 250)
+
+
+def expected_of_packed(q, k, v, queries, keys, allowed=lambda i, j, m, n: j >= 0, sinks=None, lengths=None, score=lambda s, b: s):
+    """(out, lse) in float64, of [T, H, D]: each sequence by itself. `allowed` is asked for positions in sequences of m queries and n keys."""
+    results = []
+    for b, (begin, end, first, last) in enumerate(zip(queries, queries[1:], keys, keys[1:])):
+        last = last if lengths is None else first + lengths[b]
+        one, *both = (x.transpose(0, 1) for x in (q[begin:end], k[first:last], v[first:last]))
+        ours_, theirs = (x.repeat_interleave(len(one) // len(x), 0) for x in both)
+        i, j = torch.arange(end - begin)[:, None], torch.arange(last - first)[None]
+        scores = score(one @ ours_.mT / math.sqrt(DIM), b).masked_fill(~allowed(i, j, end - begin, last - first), -math.inf)
+        column = torch.full_like(one[..., :1], -math.inf) if sinks is None else sinks.view(-1, 1, 1).expand(*scores.shape[:2], 1)
+        lse = torch.cat((scores, column), -1).logsumexp(-1)
+        results.append((((scores - lse.masked_fill(lse.isinf(), 0)[..., None]).exp() @ theirs).transpose(0, 1), lse))
+    return torch.cat([out for out, _ in results]), torch.cat([lse for _, lse in results], -1)
+
+
+def causal_of_packed(i, j, m, n):
+    return j <= i + n - m
+
+
+def bounds_of(device, queries=QUERIES, keys=KEYS):
+    return {f"cu_seqlens_{name}": torch.tensor(each, dtype=torch.int32, device=device) for name, each in (("q", queries), ("k", keys))}
+
+
+def draw_packed(device, queries=QUERIES[-1], keys=KEYS[-1]):
+    """q, k and v, parts of larger tensors."""
+    return [draw(device, length, 3, heads, DIM)[:, 1].detach().requires_grad_() for length, heads in ((queries, 4), (keys, 2), (keys, 2))]
+
+
+def check_packed(device):
+    """Results and gradients, of out, of the LSE and of both, of each mask, layout, and of what a spec has beside."""
+    window = lambda i, j, m, n: (j >= i + n - m - 40) & (j <= i + n - m + 7)  # noqa: E731
+    for form, keys, allowed in (
+        ({}, SOME_KEYS, lambda i, j, m, n: j >= 0), ({"mask": "causal"}, KEYS, causal_of_packed), ({"mask": fa4.Mask(40, 7), "layout": "htd"}, KEYS, window),
+        ({"mask": "causal_top_left"}, SOME_KEYS, lambda i, j, m, n: j <= i), ({"mask": "causal", "sinks": True, "seqlens_k": True}, KEYS, causal_of_packed),
+    ):  # fmt: skip
+        turn = (lambda x: x.transpose(0, 1)) if form.get("layout") == "htd" else lambda x: x
+        shapes = {"q": f"H Tq {DIM}", "k": f"G Tk {DIM}"} if form.get("layout") == "htd" else {}
+        attend = ours.attention(fa4.sdpa(**PACKED | form | shapes))
+        leaves, lengths = draw_packed(device), [50, 0, 0, 9, 100]
+        given = bounds_of(device, keys=keys)
+        if form.get("sinks"):
+            leaves.append(torch.randn(4, device=device, requires_grad=True))
+            given |= {"sinks": leaves[3], "seqlens_k": torch.tensor(lengths, dtype=torch.int32, device=device)}
+        copies = [double(x) for x in leaves]
+        out, lse = attend(*(turn(x) for x in leaves[:3]), **given)
+        found = turn(out), lse
+        wanted = expected_of_packed(*copies[:3], QUERIES, keys, allowed, *((copies[3], lengths) if form.get("sinks") else ()))
+        seen = wanted[1].isfinite()
+        near(found[0], wanted[0])
+        near(found[1].cpu()[seen], wanted[1][seen], 1e-3)
+        assert (found[1].cpu()[~seen] == -math.inf).all()
+        for weights in ((1, 0), (0, 1), (1, 2)) if seen.all() else ((1, 0),):
+            for leaf, got, want in zip(leaves, gradients_of(found, weights, leaves), gradients_of(wanted, weights, copies)):
+                assert got.dtype == leaf.dtype and got.shape == want.shape
+                assert (got.cpu().double() - want).norm() <= 1e-2 * want.norm(), (form, weights)
+
+
+def check_varlen(device):
+    """The function of tensors is attention of the same spec; sequences of its own have the same bits."""
+    q, k, v = draw_packed(device)
+    ends = bounds_of(device)
+    sinks, lengths = torch.randn(4, device=device), torch.tensor([50, 0, 0, 9, 100], dtype=torch.int32, device=device)
+    for form, options in (
+        ({}, {}), ({"mask": "causal"}, {"causal": True}), ({"mask": fa4.Mask(40, 0)}, {"causal": True, "window": (40, None)}),
+        ({"mask": fa4.Mask(40, 7), "scale": 0.5}, {"window": (40, 7), "scale": 0.5}),
+        ({"mask": fa4.Mask(None, 7), "sinks": True, "seqlens_k": True}, {"window": (None, 7), "sinks": sinks, "seqlens_k": lengths}),
+    ):  # fmt: skip
+        beside = {name: options[name] for name in ("sinks", "seqlens_k") if name in options}
+        out, lse = ours.varlen(q, k, v, *ends.values(), return_lse=True, **options)
+        wanted, logarithms = ours.attention(fa4.sdpa(**PACKED | form))(q, k, v, **ends, **beside)
+        assert torch.equal(out, wanted) and torch.equal(lse, logarithms)
+        assert torch.equal(ours.varlen(q, k, v, *ends.values(), **options), out)
+    first = bounds_of(device, QUERIES[:2], KEYS[:2])
+    assert torch.equal(ours.varlen(q[:140], k[:50], v[:50], *first.values(), causal=True), ours.varlen(q, k, v, *ends.values(), causal=True)[:140])
+
+
+def check_captures_of_packed(device):
+    """Captures by the number of the sequence, and by positions, which count from 0 in each sequence."""
+    given, closed = torch.randn(5, 4, device=device), torch.linspace(-1, 1, 250, device=device)
+    form = PACKED | {"captures": {"table": "f32 B H"}}
+    attend = ours.attention(fa4.sdpa(**form, score_mod=lambda s, b, h, i, j, table: s * table[b, h] + closed[j] * (i - j)))
+    q, k, v = leaves = draw_packed(device)
+    out, lse = attend(q, k, v, **bounds_of(device, keys=SOME_KEYS), table=given)
+
+    def score(s, b):
+        i, j = torch.arange(s.shape[1])[:, None], torch.arange(s.shape[2])[None]
+        return s * given[b].cpu().double()[:, None, None] + closed.cpu().double()[j] * (i - j)
+
+    copies = [double(x) for x in leaves]
+    wanted = expected_of_packed(*copies, QUERIES, SOME_KEYS, score=score)
+    near(out, wanted[0])
+    near(lse, wanted[1], 2e-3)
+    for got, want in zip(gradients_of((out, lse), (1, 2), leaves), gradients_of(wanted, (1, 2), copies)):
+        assert (got.cpu().double() - want).norm() <= 1e-2 * want.norm()
+
+
+def check_bounds_beyond_the_room(device):
+    """Bounds below 0 and behind the tensors are as 0 and their ends: they are on the GPU, where nobody looks before the launch. Parts of other
+    arrays are bounds, too."""
+    q, k, v = draw_packed(device)
+    results = []
+    for queries, keys in (((0, 140, 230), (0, 0, 250)), ((-7, 140, 231), (-(2**31), -1, 2**31 - 1))):
+        spread = [torch.stack((each, each - 3), 1).view(-1)[::2] for each in bounds_of(device, queries, keys).values()]
+        results.append(ours.varlen(q, k, v, *spread, causal=True))
+        results[-1].float().sin().sum().backward()
+        results += [x.grad for x in (k, v)]
+        k.grad = v.grad = None
+    assert all(torch.equal(*pair) for pair in zip(results[:3], results[3:])) and not results[0][:140].any() and results[0][140:].any()
+
+
+def check_empty_calls_of_packed(device):
+    """No rows of q, no rows of k, or no sequences: out is 0, the LSE -infinity, and gradients are 0."""
+    q, k, v = draw_packed(device)
+    for queries, keys in (((0, 0), (0, 250)), ((0, 230), (0, 0)), ((0, 0), (0, 0)), ((0,), (0,))):
+        leaves = [x.detach()[:end].requires_grad_() for x, end in ((q, queries[-1]), (k, keys[-1]), (v, keys[-1]))]
+        out, lse = ours.varlen(*leaves, *bounds_of(device, queries, keys).values(), return_lse=True)
+        assert out.shape == leaves[0].shape and lse.shape == (4, queries[-1]) and not out.any() and (lse == -math.inf).all()
+        out.sum().backward()
+        assert all(x.grad.shape == x.shape and not x.grad.any() for x in leaves)
+
+
+def check_packed_deterministic(device):
+    """A gradient with the same bits, or where there is no kernel of it, the reason at backward(): the call itself works."""
+    q, k, v = draw_packed(device)
+    run = lambda: ours.varlen(q, k, v, *bounds_of(device).values(), causal=True, deterministic=True).float().sin().sum()  # noqa: E731
+    if torch_ops._chip(q) == "sm_90a":
+        assert all(torch.equal(*pair) for pair in zip(*(torch.autograd.grad(run(), (q, k, v)) for _ in range(2))))
+    else:
+        text = r"backward\(\) asks for the gradient of fa4's attention, .* a deterministic gradient of packed sequences \(layout thd\)"
+        refused(fa4.CompileError, text, run().backward)
+
+
+def check_transforms_of_packed(device):
+    q, k, v = leaves = draw_packed(device)
+    ends = list(bounds_of(device).values())
+    loss = lambda q, k, v, *ends: ours.varlen(q, k, v, *ends, causal=True).float().square().sum()  # noqa: E731
+    loss(q, k, v, *ends).backward()
+    q, k, v = (x.detach() for x in leaves)
+    for got, want in zip(torch.func.grad(loss, (0, 1, 2))(q, k, v, *ends), leaves):
+        near(got, want.grad, 1e-2)
+    others = [torch.stack((each, each // 2)) for each in ends]
+    others[0][1, -1], others[1][1, -1] = 230, 250
+    mapped = torch.vmap(loss, (None, None, None, 0, 0))(q, k, v, *others)
+    near(mapped / mapped.abs().max(), torch.stack([loss(q, k, v, *each) for each in zip(*others)]) / mapped.abs().max(), 1e-3)
+    each = torch.vmap(torch.func.grad(loss), (None, None, None, 0, 0))(q, k, v, *others)
+    near(each[0], leaves[0].grad, 1e-2)
+    refused(NotImplementedError, "no forward-mode derivative", torch.func.jvp, lambda x: ours.varlen(x, k, v, *ends), (q,), (q,))
+
+
+def check_compile_of_packed(device):
+    """One graph for other lengths and another number of sequences, of attention and of varlen."""
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    attend = ours.attention(fa4.sdpa(**PACKED, mask="causal"))
+    plain = lambda q, k, v, a, b: attend(2 * q, k, v, cu_seqlens_q=a, cu_seqlens_k=b)[0]  # noqa: E731
+    for run in (plain, lambda q, k, v, a, b: ours.varlen(2 * q, k, v, a, b, causal=True, window=(30, None))):
+        counter = CompileCounterWithBackend("aot_eager")
+        compiled = torch.compile(run, fullgraph=True, dynamic=True, backend=counter)
+        # Sizes that are the same by chance would be one size to the first graph.
+        for queries, keys in ((QUERIES, KEYS), ((0, 20, 37, 90, 100, 170, 171), (0, 30, 30, 70, 81, 120, 121)), ((0, 61, 200), (0, 61, 199))):
+            leaves, ends = draw_packed(device, queries[-1], keys[-1]), bounds_of(device, queries, keys).values()
+            results = []
+            for function in (compiled, run):
+                out = function(*leaves, *ends)
+                results.append((out, *torch.autograd.grad(out.float().square().sum(), leaves)))
+            for got, want in zip(*results):
+                near(got, want, 1e-2)
+        assert counter.frame_count == 1, counter.frame_count
+
+
 window = 8
 
 
@@ -468,6 +650,57 @@ def check_graph_of_sinks_and_lengths(device):
             near(got, want, 1e-2)
 
 
+def check_graph_of_packed(device):
+    """A captured call and its gradient read the bounds of sequences where they are at each replay: nothing of them is in the graph."""
+    attend = ours.attention(fa4.sdpa(**PACKED, mask="causal"))
+    leaves, ends = draw_packed(device), bounds_of(device)
+    dout = torch.randn_like(leaves[0])
+
+    def run():
+        out, lse = attend(*leaves, **ends)
+        return out, lse, *torch.autograd.grad(out, leaves, dout)
+
+    run()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = run()
+    for queries, keys in (((0, 0, 77, 100, 229, 230), (0, 60, 61, 90, 250, 250)), ((0, 230, 230, 230, 230, 230), (0, 250, 250, 250, 250, 250))):
+        for bounds, others in zip(ends.values(), (queries, keys)):
+            bounds.copy_(torch.tensor(others, dtype=torch.int32))
+        graph.replay()
+        torch.cuda.synchronize()
+        for got, want in zip(captured, run()):
+            assert torch.equal(got.isinf(), want.isinf())
+            near(got.nan_to_num(neginf=0), want.nan_to_num(neginf=0), 1e-2)
+
+
+def check_launches_of_packed(device):
+    """Kernel.launch and Kernel.prepare of packed sequences find all sizes by the shapes of a call, forward and gradient."""
+    spec = fa4.sdpa(**PACKED, sinks=True, seqlens_k=True, score_mod=lambda s, b, h, i, j, table: s + table[b], captures={"table": "f32 B"})
+    forward, backward = (fa4.compile(each, "native", verify=False) for each in (spec, spec.backward()))
+    tensors = dict(zip("qkv", (x.detach() for x in draw_packed(device)))) | bounds_of(device)
+    tensors |= {"sinks": torch.randn(4, device=device), "seqlens_k": torch.tensor([50, 0, 0, 9, 100], dtype=torch.int32, device=device)}
+    tensors |= {"table": torch.randn(5, device=device)}
+    results = []
+    for launch in (lambda made, call: made.launch(**call), lambda made, call: made.prepare(**call).launch()):
+        call = tensors | {"out": torch.zeros_like(tensors["q"]), "lse": torch.zeros(4, 230, device=device)}
+        launch(forward, call)
+        call |= {"dout": tensors["q"], "dsinks": torch.zeros(4, device=device)}
+        call |= {f"d{name}": torch.zeros_like(tensors[name]) for name in "qkv"}
+        launch(backward, call)
+        results.append([call[name] for name in ("out", "lse", "dq", "dk", "dv", "dsinks")])
+    leaves = [tensors[name].clone().requires_grad_() for name in ("q", "k", "v", "sinks")]
+    others = {name: tensors[name] for name in ("cu_seqlens_q", "cu_seqlens_k", "seqlens_k", "table")}
+    out, lse = ours.attention(spec)(*leaves[:3], sinks=leaves[3], **others)
+    wanted = [out, lse, *torch.autograd.grad(out, leaves, tensors["q"])]
+    for found in results:
+        for got, want in zip(found, wanted):
+            near(got, want, 1e-2)
+    fewer = call | {"seqlens_k": tensors["seqlens_k"][:4], "table": tensors["table"][:4]}
+    refused(fa4.SpecError, "seqlens_k has 4 sequences, and cu_seqlens_q 6 elements, not one more than sequences", backward.launch, **fewer)
+    refused(fa4.SpecError, "cu_seqlens_k has shape", backward.prepare, **call | {"cu_seqlens_k": tensors["cu_seqlens_k"][:5]})
+
+
 def check_streams(device):
     """Launches are on torch's current stream, or on the one that is said."""
     from fa4 import _runtime
@@ -556,8 +789,11 @@ def check_tensors_of_functions(device):
 ANYWHERE = [check_strides, check_strides_that_no_tensor_map_has, check_gradient_of_the_lse, check_derivatives_that_there_are_not,
             check_dtypes_and_autocast, check_nothing_to_compute, check_transforms, check_compile, check_inductor, check_tensors_of_functions,
             check_sinks_and_lengths, check_lengths_beyond_the_room, check_strides_of_sinks, check_empty_calls_with_sinks, check_sinks_deterministic,
-            check_sinks_and_autocast, check_transforms_of_sinks, check_compile_with_sinks, check_inductor_with_sinks]  # fmt: skip
-ON_CUDA = [check_empty_calls, check_graphs, check_graph_of_sinks_and_lengths, check_streams, check_memory_of_layers]
+            check_sinks_and_autocast, check_transforms_of_sinks, check_compile_with_sinks, check_inductor_with_sinks,
+            check_packed, check_varlen, check_captures_of_packed, check_bounds_beyond_the_room, check_empty_calls_of_packed,
+            check_packed_deterministic, check_transforms_of_packed, check_compile_of_packed]  # fmt: skip
+ON_CUDA = [check_empty_calls, check_graphs, check_graph_of_sinks_and_lengths, check_graph_of_packed, check_launches_of_packed, check_streams,
+           check_memory_of_layers]  # fmt: skip
 
 
 def main():
