@@ -4,7 +4,7 @@
 // for each lane, in a loop over the sequences. There are no more than the blocks
 // of all rows and one for each sequence.
 // CHECK-LABEL: tile.kernel @forward_query_tiles_kernel(
-// CHECK-SAME:  tile.dims = ["ceildiv(Tq, 256) + Bounds"], tile.name = "tile_sequences", tile.output = "once"
+// CHECK-SAME:  tile.dims = ["ceildiv(Tq, 256) + Bounds"], tile.if_empty = 0.000000e+00 : f32, tile.name = "tile_sequences", tile.output = "once"
 // CHECK-SAME:  grid = [#tile.extent<"ceildiv(Tq, 256) + Bounds" by 128>]
 // CHECK:       scf.for {{.*}} -> (vector<128xindex>, vector<128xindex>, index)
 
@@ -31,8 +31,9 @@ func.func @forward(%x: tensor<?x?x64xbf16>, %cu: tensor<?xi32>) -> (tensor<?x?x6
 
 // Static sizes make a static list. Tiles of keys and of queries have lists of
 // their own, and a list serves all kernels whose tiles have as many rows.
+// CHECK-LABEL: tile.kernel @gradient_clear_kernel(
 // CHECK-LABEL: tile.kernel @gradient_query_tiles_kernel(
-// CHECK-SAME:  tile.dims = ["6"], tile.name = "tile_numbers"
+// CHECK-SAME:  tile.dims = ["6"], tile.if_empty = 0.000000e+00 : f32, tile.name = "tile_numbers"
 // CHECK-LABEL: tile.kernel @gradient_preprocess_kernel(
 // CHECK-LABEL: tile.kernel @gradient_key_tiles_kernel(
 // CHECK-LABEL: tile.kernel @gradient_kernel(
