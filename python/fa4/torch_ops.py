@@ -25,8 +25,8 @@ from fa4.tracing import Traced
 
 # Bytes of which addresses and strides are multiples, as tensor maps take them.
 ALIGNMENT = 16
-# How many operands have a number for each head or sequence: sinks, seqlens_k, cu_seqlens_q and cu_seqlens_k.
-BESIDE = 4
+# The operands with a number for each head or sequence, in the operators' order.
+BESIDE = ("sinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k")
 KEPT_KERNELS = 256
 
 
@@ -140,10 +140,8 @@ def _captures(kinds: str, tensors: list[torch.Tensor], numbers: list[float], dev
 
 
 def _beside(*arrays: torch.Tensor | None) -> dict[str, torch.Tensor]:
-    """The arrays of one number a head or sequence that the op has, of sinks, seqlens_k, cu_seqlens_q and cu_seqlens_k, row-major as kernels
-    read them."""
-    given = zip(("sinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k"), arrays)
-    return {name: each.contiguous() for name, each in given if each is not None}
+    """Those of BESIDE that the op has, row-major as kernels read them."""
+    return {name: each.contiguous() for name, each in zip(BESIDE, arrays) if each is not None}
 
 
 def _rows(layout: str) -> str:
@@ -238,7 +236,7 @@ def keep_for_gradient(ctx, inputs, output):
 def gradient(ctx, dout, dlse, run_backward) -> list:
     """dq, dk, dv and dsinks, of which those of None do not count, by fa4::sdpa_backward or what stands for it."""
     q, k, v, out, lse, *others = ctx.saved_tensors
-    form = (*others[:BESIDE], others[BESIDE:], ctx.numbers, ctx.kinds, ctx.op)
+    form = (*others[: len(BESIDE)], others[len(BESIDE) :], ctx.numbers, ctx.kinds, ctx.op)
     gradients: list = [None, None, None]
     if dout is not None:
         gradients = list(run_backward(q, k, v, out, dout, lse, *form))
@@ -255,7 +253,7 @@ def gradient(ctx, dout, dlse, run_backward) -> list:
 def _backward(ctx, dout, dlse):
     gradients = gradient(ctx, dout, dlse, sdpa_backward)
     # torch takes an empty list for one of tensors.
-    return *gradients, *[None] * (BESIDE - 1), [None] * (len(ctx.saved_tensors) - 5 - BESIDE), None if ctx.numbers else [], *[None] * 4
+    return *gradients, *[None] * (len(BESIDE) - 1), [None] * (len(ctx.saved_tensors) - 5 - len(BESIDE)), None if ctx.numbers else [], *[None] * 4
 
 
 sdpa.register_autograd(_backward, setup_context=keep_for_gradient)

@@ -95,7 +95,7 @@ def test_head_dim(name, tmp_path):
 
 
 # Those that are about another chip, or about what only that has: requests for work, and instructions on pairs of f32.
-OTHER_CHIP = ("options-sm_103a", "schedule-clc", "options-half polynomial")
+OTHER_CHIP = ("options-sm_103a", "schedule-clc", "packed-clc", "options-half polynomial")
 
 
 @pytest.mark.turns(32)

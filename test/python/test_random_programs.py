@@ -7,6 +7,7 @@ import pytest
 
 from fa4_testing import gpu
 from fa4_testing.programs import flaws, random_programs
+from fa4_testing.programs.forms import PACKED
 from fa4_testing.programs.gradient import Gradient
 from fa4_testing.programs.program import Program, Sizes
 
@@ -51,6 +52,7 @@ def test_what_is_accepted_is_no_flaw():
 
 ON = ("--pairs=on",)
 REFUSED = {
+    "sequences of a pair": Program(**PACKED["full"], options=ON),
     "columns of a pair's MMA": Gradient(head_dim=144, head_dim_v=96, options=ON),
     "shared memory for several tiles": Gradient(head_dim=128, options=("--schedule=static", *ON)),
     "tensor memory for requests": Gradient(head_dim=128, head_dim_v=96, options=("--schedule=clc", *ON)),

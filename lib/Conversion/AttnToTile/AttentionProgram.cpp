@@ -126,10 +126,12 @@ Value AttentionProgram::countSequences(TokenSide side) {
   return sub(size(getArgument(getBoundsName(side)), 0), one);
 }
 
+StringRef AttentionProgram::getName(Value argument) {
+  return kernel.getArgName(cast<BlockArgument>(argument).getArgNumber());
+}
+
 const TokenRange &AttentionProgram::tokensOf(Value memref) {
-  StringRef name =
-      kernel.getArgName(cast<BlockArgument>(memref).getArgNumber());
-  bool isOfKeys = llvm::is_contained({"k", "v", "dk", "dv"}, name);
+  bool isOfKeys = llvm::is_contained({"k", "v", "dk", "dv"}, getName(memref));
   return isOfKeys ? keyTokens : queryTokens;
 }
 
@@ -234,9 +236,8 @@ Value AttentionProgram::getArgument(StringRef name) {
 
 /// The LSE and its gradient are the caller's, with a number for each row of q.
 const TokenRange &AttentionProgram::rowsOf(Value memref) {
-  StringRef name =
-      kernel.getArgName(cast<BlockArgument>(memref).getArgNumber());
-  return llvm::is_contained({"lse", "dlse"}, name) ? queryTokens : paddedRows;
+  bool isOfCaller = llvm::is_contained({"lse", "dlse"}, getName(memref));
+  return isOfCaller ? queryTokens : paddedRows;
 }
 
 DenseI64ArrayAttr AttentionProgram::tileDims() {

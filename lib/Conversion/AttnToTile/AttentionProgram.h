@@ -205,6 +205,7 @@ protected:
 private:
   void takeListedTile(mlir::Value number);
   mlir::Value readIndex(mlir::Value memref, mlir::Value at);
+  llvm::StringRef getName(mlir::Value argument);
   const TokenRange &tokensOf(mlir::Value memref);
   const TokenRange &rowsOf(mlir::Value memref);
   mlir::Value getMatrix(TokenSide side) {

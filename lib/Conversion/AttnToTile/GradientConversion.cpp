@@ -47,7 +47,6 @@ private:
   SmallVector<OpFoldResult> getAlignedRows();
   /// Returns the name of the size of these rows.
   std::string getAlignedQueries() const;
-  void addPadding(OpFoldResult &queries);
   SmallVector<StringRef> alignedRows() const {
     return names.rows(alignedQueries);
   }
@@ -112,35 +111,14 @@ SmallVector<OpFoldResult> GradientConversion::getAlignedRows() {
   for (Value value : {op.getQ(), op.getFwdOut(), op.getDout()})
     if (!getConstantIntValue(queries))
       queries = conversion.getSizes(value)[seq];
-  if (std::optional<int64_t> number = getConstantIntValue(queries)) {
-    queries = b.getIndexAttr(llvm::alignTo(*number, tiles.rows));
-  } else {
-    auto block = arith::ConstantIndexOp::create(b, op.getLoc(), tiles.rows);
-    Value blocks =
-        arith::CeilDivUIOp::create(b, op.getLoc(), cast<Value>(queries), block);
-    queries = arith::MulIOp::create(b, op.getLoc(), blocks, block).getResult();
-  }
-  if (names.order.isPacked())
-    addPadding(queries);
-  return sizes;
-}
-
-/// Adds kPackedAlignment rows for each bound of packed sequences.
-void GradientConversion::addPadding(OpFoldResult &queries) {
+  queries = conversion.multiply(conversion.countBlocks(queries, tiles.rows),
+                                tiles.rows);
+  if (!names.order.isPacked())
+    return sizes;
   OpFoldResult bounds = conversion.getSizes(op.getCuSeqlensQ()).front();
-  auto known = getConstantIntValue(queries),
-       count = getConstantIntValue(bounds);
-  if (known && count) {
-    queries = b.getIndexAttr(*known + kPackedAlignment * *count);
-    return;
-  }
-  Location loc = op.getLoc();
-  auto toValue = [&](OpFoldResult size) {
-    return getValueOrCreateConstantIndexOp(b, loc, size);
-  };
-  auto factor = arith::ConstantIndexOp::create(b, loc, kPackedAlignment);
-  Value padding = b.createOrFold<arith::MulIOp>(loc, toValue(bounds), factor);
-  queries = b.createOrFold<arith::AddIOp>(loc, toValue(queries), padding);
+  queries =
+      conversion.add(queries, conversion.multiply(bounds, kPackedAlignment));
+  return sizes;
 }
 
 std::string GradientConversion::getAlignedQueries() const {

@@ -11,6 +11,7 @@
 #include "CaptureReads.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Dialect/Tile/IR/EmptyCall.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
@@ -82,6 +83,36 @@ SmallVector<OpFoldResult> Conversion::getSizes(Value value) {
   if (isa<MemRefType>(value.getType()))
     return memref::getMixedSizes(builder, op.getLoc(), value);
   return tensor::getMixedSizes(builder, op.getLoc(), value);
+}
+
+/// Returns what `known` computes of two numbers, or an op of two sizes.
+template <typename Op>
+static OpFoldResult
+compute(Conversion &conversion, OpFoldResult a, OpFoldResult b,
+        llvm::function_ref<int64_t(int64_t, int64_t)> known) {
+  OpBuilder &builder = conversion.builder;
+  Location loc = conversion.op.getLoc();
+  auto m = getConstantIntValue(a), n = getConstantIntValue(b);
+  if (m && n)
+    return builder.getIndexAttr(known(*m, *n));
+  Value x = getValueOrCreateConstantIndexOp(builder, loc, a);
+  Value y = getValueOrCreateConstantIndexOp(builder, loc, b);
+  return Op::create(builder, loc, x, y).getResult();
+}
+
+OpFoldResult Conversion::countBlocks(OpFoldResult size, int64_t block) {
+  return compute<arith::CeilDivUIOp>(
+      *this, size, builder.getIndexAttr(block),
+      [](int64_t a, int64_t b) { return llvm::divideCeil(a, b); });
+}
+
+OpFoldResult Conversion::multiply(OpFoldResult size, int64_t factor) {
+  return compute<arith::MulIOp>(*this, size, builder.getIndexAttr(factor),
+                                std::multiplies<int64_t>());
+}
+
+OpFoldResult Conversion::add(OpFoldResult a, OpFoldResult b) {
+  return compute<arith::AddIOp>(*this, a, b, std::plus<int64_t>());
 }
 
 Value Conversion::createWorkspace(ArrayRef<OpFoldResult> sizes, Type element) {
@@ -282,24 +313,27 @@ Attribute KernelLaunch::getExtent(unsigned argument, unsigned dim,
                                getDim(argument, dim), tile);
 }
 
+SmallVector<Attribute>
+KernelLaunch::countTiles(unsigned argument, int64_t rows, unsigned seq,
+                         unsigned head, std::optional<unsigned> batch) const {
+  SmallVector<Attribute> grid = {getExtent(argument, seq, rows),
+                                 getExtent(argument, head, 1)};
+  if (batch)
+    grid.push_back(getExtent(argument, *batch, 1));
+  return grid;
+}
+
 SmallVector<Attribute> KernelLaunch::countRows(unsigned argument,
                                                int64_t rows) const {
   const DimOrder &order = conversion.names.order;
-  SmallVector<Attribute> grid = {getExtent(argument, order.seq, rows),
-                                 getExtent(argument, order.head, 1)};
-  if (order.batch)
-    grid.push_back(getExtent(argument, *order.batch, 1));
-  return grid;
+  return countTiles(argument, rows, order.seq, order.head, order.batch);
 }
 
 SmallVector<Attribute> KernelLaunch::countNumbers(unsigned argument,
                                                   int64_t rows) const {
   const DimOrder &order = conversion.names.order;
-  SmallVector<Attribute> grid = {getExtent(argument, order.lseSeq(), rows),
-                                 getExtent(argument, order.lseHead(), 1)};
-  if (!order.isPacked())
-    grid.push_back(getExtent(argument, *order.lseBatch(), 1));
-  return grid;
+  return countTiles(argument, rows, order.lseSeq(), order.lseHead(),
+                    order.lseBatch());
 }
 
 SmallVector<Attribute> KernelLaunch::countHeads(unsigned argument,

@@ -78,6 +78,10 @@ struct Conversion {
 
   /// Returns the sizes of a tensor or memref.
   llvm::SmallVector<mlir::OpFoldResult> getSizes(mlir::Value value);
+  /// Compute with sizes, in numbers where the sizes are numbers.
+  mlir::OpFoldResult countBlocks(mlir::OpFoldResult size, int64_t block);
+  mlir::OpFoldResult multiply(mlir::OpFoldResult size, int64_t factor);
+  mlir::OpFoldResult add(mlir::OpFoldResult a, mlir::OpFoldResult b);
   /// Creates a tensor or a buffer of numbers that one kernel hands to the next.
   mlir::Value createWorkspace(llvm::ArrayRef<mlir::OpFoldResult> sizes,
                               mlir::Type element);
@@ -166,6 +170,11 @@ private:
   /// The number of tiles of `tile` elements of an argument's dimension.
   mlir::Attribute getExtent(unsigned argument, unsigned dim,
                             int64_t tile) const;
+  /// The grid of tiles of `rows` elements of dimension `seq`, of each head and
+  /// batch. The numbers are those of an argument's dimensions.
+  llvm::SmallVector<mlir::Attribute>
+  countTiles(unsigned argument, int64_t rows, unsigned seq, unsigned head,
+             std::optional<unsigned> batch) const;
   /// Adds a condition on sizes without which the kernel must not be launched.
   void require(const llvm::Twine &condition, const llvm::Twine &message);
   void requireSizes();

@@ -45,10 +45,13 @@ TileValue ModProgram::readCapture(unsigned number, Value queryHead,
   if (isa<scf::ForOp>(loop) &&
       !loop->isAncestor(queryHead.getParentBlock()->getParentOp()))
     b.setInsertionPoint(loop);
-  Value read = tile::LoadRowsOp::create(
-      b, VectorType::get({rows}, vector.getElementType()), argument, queryHead,
-      /*dim=*/IntegerAttr());
-  return {read, /*overRows=*/true};
+  return {readNumber(argument, queryHead, rows), /*overRows=*/true};
+}
+
+Value ModProgram::readNumber(Value vector, Value queryHead, int64_t rows) {
+  Type element = cast<MemRefType>(vector.getType()).getElementType();
+  return tile::LoadRowsOp::create(b, VectorType::get({rows}, element), vector,
+                                  queryHead, /*dim=*/IntegerAttr());
 }
 
 SmallVector<Value> ModProgram::inlineScoreMod(Region &region, Value scores,

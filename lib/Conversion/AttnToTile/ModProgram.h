@@ -74,6 +74,9 @@ protected:
   /// Returns a captured scalar, or the element of a captured vector at the
   /// query head, which each thread reads for its row.
   TileValue readCapture(unsigned number, mlir::Value queryHead, int64_t rows);
+  /// Reads the number of a query head from a vector, for each of `rows` rows.
+  mlir::Value readNumber(mlir::Value vector, mlir::Value queryHead,
+                         int64_t rows);
   /// Returns the kernel's arguments that are captures.
   llvm::SmallVector<mlir::Value> getCaptures();
 

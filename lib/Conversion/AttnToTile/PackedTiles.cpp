@@ -7,28 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "PackedTiles.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace fa4;
 using namespace fa4::attn;
-
-/// Returns ceildiv(tokens, rows) + bounds.
-static OpFoldResult countTiles(Conversion &conversion, OpFoldResult tokens,
-                               OpFoldResult bounds, int64_t rows) {
-  OpBuilder &b = conversion.builder;
-  Location loc = conversion.op.getLoc();
-  auto toValue = [&](OpFoldResult size) {
-    return getValueOrCreateConstantIndexOp(b, loc, size);
-  };
-  std::optional<int64_t> numTokens = getConstantIntValue(tokens),
-                         numBounds = getConstantIntValue(bounds);
-  if (numTokens && numBounds)
-    return b.getIndexAttr(llvm::divideCeil(*numTokens, rows) + *numBounds);
-  Value step = arith::ConstantIndexOp::create(b, loc, rows);
-  Value blocks = b.createOrFold<arith::CeilDivUIOp>(loc, toValue(tokens), step);
-  return b.createOrFold<arith::AddIOp>(loc, blocks, toValue(bounds));
-}
 
 std::optional<PackedTiles>
 fa4::launchPackedTiles(Conversion &conversion,
@@ -50,9 +32,10 @@ fa4::launchPackedTiles(Conversion &conversion,
   tiles.count = tile::addSizes(
       tile::countBlocks(launch.getDim(0, names.order.seq), request.rows),
       launch.getDim(1, 0));
+  OpFoldResult tokens = conversion.getSizes(matrix)[names.order.seq];
   OpFoldResult count =
-      countTiles(conversion, conversion.getSizes(matrix)[names.order.seq],
-                 conversion.getSizes(bounds).front(), request.rows);
+      conversion.add(conversion.countBlocks(tokens, request.rows),
+                     conversion.getSizes(bounds).front());
   for (auto [name, numbers] : {std::pair(kTileSequences, &tiles.sequences),
                                std::pair(kTileNumbers, &tiles.numbers)}) {
     *numbers =

@@ -237,9 +237,7 @@ Value SdpaProgram::getReference(Value max) {
 /// the sink is -inf. Scores of a linear score_mod lack what their query adds,
 /// and so does the sink.
 SoftmaxState SdpaProgram::startWithSink() {
-  Type element = cast<MemRefType>(sinks.getType()).getElementType();
-  Value rowSinks = widen(tile::LoadRowsOp::create(
-      b, VectorType::get({rows}, element), sinks, head, /*dim=*/IntegerAttr()));
+  Value rowSinks = widen(readNumber(sinks, head, rows));
   if (terms && terms->score.hasTerm(movesRows))
     rowSinks = arith::SubFOp::create(
         b, rowSinks, sumOwnTerms(*terms, firstRow, firstRow, rows));

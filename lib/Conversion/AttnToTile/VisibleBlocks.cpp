@@ -58,16 +58,9 @@ Value VisibleBlocksLaunch::createNumbers(MaskSide side, int64_t rows) {
     heads = q[order.head];
   OpFoldResult positions =
       side == MaskSide::Queries ? q[order.seq] : k[order.seq];
-  if (std::optional<int64_t> number = getConstantIntValue(positions)) {
-    positions = b.getIndexAttr(llvm::divideCeil(*number, rows));
-  } else {
-    auto block = arith::ConstantIndexOp::create(b, op.getLoc(), rows);
-    positions = arith::CeilDivUIOp::create(b, op.getLoc(),
-                                           cast<Value>(positions), block)
-                    .getResult();
-  }
-  return conversion.createWorkspace({q[*order.batch], heads, positions},
-                                    b.getI32Type());
+  return conversion.createWorkspace(
+      {q[*order.batch], heads, conversion.countBlocks(positions, rows)},
+      b.getI32Type());
 }
 
 void VisibleBlocksLaunch::addInputs(KernelLaunch &launch) {

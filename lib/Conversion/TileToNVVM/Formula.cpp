@@ -27,11 +27,11 @@ Formula Formula::size(StringRef size) {
     return *number;
   if (auto summands = getSummands(size))
     return Formula::size(summands->first) + Formula::size(summands->second);
-  if (std::optional<MultipleSize> multiple = getMultipleSize(size))
-    return Formula(multiple->factor) * name(multiple->name);
+  if (std::optional<DerivedSize> multiple = getMultipleSize(size))
+    return Formula(multiple->number) * name(multiple->name);
   Formula result = name(size);
-  if (std::optional<AlignedSize> aligned = getAlignedSize(size))
-    result.divisor = aligned->multiple;
+  if (std::optional<DerivedSize> aligned = getAlignedSize(size))
+    result.divisor = aligned->number;
   return result;
 }
 

@@ -137,11 +137,10 @@ private:
 std::optional<int64_t> TurnRun::sizeNamed(StringRef name) const {
   if (std::optional<int64_t> size = getStaticSize(name))
     return size;
-  if (std::optional<AlignedSize> aligned = getAlignedSize(name)) {
+  if (std::optional<DerivedSize> aligned = getAlignedSize(name)) {
     std::optional<int64_t> size = sizeNamed(aligned->name);
-    return size
-               ? std::optional<int64_t>(llvm::alignTo(*size, aligned->multiple))
-               : std::nullopt;
+    return size ? std::optional<int64_t>(llvm::alignTo(*size, aligned->number))
+                : std::nullopt;
   }
   auto it = sizes.find(name.str());
   return it == sizes.end() ? std::nullopt : std::optional(it->second);
@@ -459,7 +458,7 @@ static std::map<std::string, bool> collectSizes(KernelOp kernel,
                                                 int64_t &tile) {
   std::map<std::string, bool> sizes;
   auto add = [&](StringRef name, bool countsRows) {
-    if (std::optional<AlignedSize> aligned = getAlignedSize(name))
+    if (std::optional<DerivedSize> aligned = getAlignedSize(name))
       name = aligned->name;
     if (!getStaticSize(name))
       sizes[name.str()] |= countsRows;

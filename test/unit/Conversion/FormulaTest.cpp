@@ -42,6 +42,7 @@ TEST(Formula, Numbers) {
 TEST(Formula, Divisors) {
   EXPECT_EQ((Formula(2) * Formula::size("align(Sq, 128)") * a).getDivisor(),
             256);
-  EXPECT_EQ((Formula(2) * a + 4).getDivisor(), 1);
+  EXPECT_EQ((Formula(2) * a + 4).getDivisor(), 2);
+  EXPECT_EQ((Formula(2) * a + 3).getDivisor(), 1);
   EXPECT_EQ(Formula(48).getDivisor(), 48);
 }

@@ -188,8 +188,8 @@ static bool haveEqualBlocks(StringRef a, StringRef b, int64_t tile) {
   if (x && y)
     return *x > 0 && *y > 0 &&
            llvm::divideCeil(*x, tile) == llvm::divideCeil(*y, tile);
-  std::optional<AlignedSize> aligned = getAlignedSize(b);
-  return aligned && aligned->name == a && tile % aligned->multiple == 0;
+  std::optional<DerivedSize> aligned = getAlignedSize(b);
+  return aligned && aligned->name == a && tile % aligned->number == 0;
 }
 
 Coverage OutputCheck::checkGridCoordinate(unsigned dim,

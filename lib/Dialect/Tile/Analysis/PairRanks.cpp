@@ -276,8 +276,8 @@ static bool reachesEnd(int64_t step, ExtentAttr extent, StringRef dim) {
     return false;
   if (dim == extent.getSize())
     return true;
-  if (std::optional<AlignedSize> aligned = getAlignedSize(dim))
-    return aligned->name == extent.getSize() && step % aligned->multiple == 0;
+  if (std::optional<DerivedSize> aligned = getAlignedSize(dim))
+    return aligned->name == extent.getSize() && step % aligned->number == 0;
   std::optional<int64_t> end = getStaticSize(dim),
                          size = getStaticSize(extent.getSize());
   return end && size &&

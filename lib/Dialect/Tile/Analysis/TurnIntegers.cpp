@@ -34,7 +34,7 @@ IndexForm TurnIntegers::makeBetween(int64_t least, int64_t most) {
 IndexForm TurnIntegers::sizeNamed(StringRef name) {
   if (std::optional<int64_t> size = getStaticSize(name))
     return *size;
-  std::optional<AlignedSize> aligned = getAlignedSize(name);
+  std::optional<DerivedSize> aligned = getAlignedSize(name);
   if (!aligned) {
     IndexForm size = forms->getSize(name);
     if (isNew(size))
@@ -43,11 +43,11 @@ IndexForm TurnIntegers::sizeNamed(StringRef name) {
   }
   IndexForm least = sizeNamed(aligned->name);
   IndexForm multiple =
-      forms->getSymbols().get({Kind::CeilDiv, 0, {least, aligned->multiple}});
-  IndexForm size = multiple * aligned->multiple;
+      forms->getSymbols().get({Kind::CeilDiv, 0, {least, aligned->number}});
+  IndexForm size = multiple * aligned->number;
   if (isNew(multiple)) {
     require(isAtLeast(size, least));
-    require(isMore(least + aligned->multiple, size));
+    require(isMore(least + aligned->number, size));
   }
   return size;
 }

@@ -138,29 +138,27 @@ std::optional<int64_t> fa4::tile::getStaticSize(StringRef name) {
 }
 
 /// Parses `FUNCTION(NAME, NUMBER)`.
-static std::optional<AlignedSize> parseDerivedSize(StringRef name,
+static std::optional<DerivedSize> parseDerivedSize(StringRef name,
                                                    StringRef function) {
-  AlignedSize size;
+  DerivedSize size;
   if (!name.consume_front(function) || !name.consume_front("(") ||
       !name.consume_back(")"))
     return std::nullopt;
-  StringRef multiple;
-  std::tie(size.name, multiple) = name.split(", ");
+  StringRef number;
+  std::tie(size.name, number) = name.split(", ");
   if (size.name.empty() || size.name.contains('(') ||
-      getStaticSize(size.name) || multiple.getAsInteger(10, size.multiple) ||
-      size.multiple < 1)
+      getStaticSize(size.name) || number.getAsInteger(10, size.number) ||
+      size.number < 1)
     return std::nullopt;
   return size;
 }
 
-std::optional<AlignedSize> fa4::tile::getAlignedSize(StringRef name) {
+std::optional<DerivedSize> fa4::tile::getAlignedSize(StringRef name) {
   return parseDerivedSize(name, "align");
 }
 
-std::optional<MultipleSize> fa4::tile::getMultipleSize(StringRef name) {
-  if (std::optional<AlignedSize> size = parseDerivedSize(name, "times"))
-    return MultipleSize{size->name, size->multiple};
-  return std::nullopt;
+std::optional<DerivedSize> fa4::tile::getMultipleSize(StringRef name) {
+  return parseDerivedSize(name, "times");
 }
 
 std::string fa4::tile::multiplySize(StringRef name, int64_t factor) {
@@ -194,7 +192,7 @@ std::optional<StringRef> fa4::tile::getSizeBehind(StringRef name) {
     return std::nullopt;
   }
   for (StringRef function : {"align", "ceildiv", "times"})
-    if (std::optional<AlignedSize> size = parseDerivedSize(name, function))
+    if (std::optional<DerivedSize> size = parseDerivedSize(name, function))
       return size->name;
   return std::nullopt;
 }

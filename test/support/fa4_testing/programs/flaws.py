@@ -174,8 +174,9 @@ def refuse(text, chip, options=()):
     return done.stderr
 
 
-# Why a gradient has no kernel on pairs of CTAs ("What is missing" in docs/pairs.md) -> what fa4-compile says.
+# Why a program has no kernel on pairs of CTAs ("What is missing" in docs/pairs.md) -> what fa4-compile says.
 REFUSALS = {
+    "sequences of a pair": r"cannot be run by pairs of CTAs\n[\s\S]*note: '(?:tile\.mma' has a B that may differ|scf\.for' may make another number of passes) ",
     "columns of a pair's MMA": r"cannot be run by pairs of CTAs\n[\s\S]*note: 'tile\.mma' has \d+ columns; an MMA of a pair has a multiple of 32 ",
     "shared memory for several tiles": r"needs \d+ bytes of shared memory; ",
     "tensor memory for requests": r"needs \d+ columns of tensor memory; ",
@@ -186,7 +187,11 @@ REFUSALS = {
 def refusal(program):
     """Why there are no such pairs of CTAs, a name of REFUSALS, or None: then there are. It is so of a form without regions
     and with dynamic sizes: one that sees no key has no MMAs, and static lengths may leave one work tile and more memory."""
-    if "--pairs=on" not in program.options or not isinstance(program, Gradient):
+    if "--pairs=on" not in program.options:
+        return None
+    if program.packed:
+        return "sequences of a pair"
+    if not isinstance(program, Gradient):
         return None
     dims = program.head_dim, program.head_dim_v or program.head_dim
     asks = "--schedule=clc" in program.options

@@ -123,19 +123,15 @@ std::optional<OutputKind> symbolizeOutputKind(llvm::StringRef name);
 /// size is static.
 std::optional<int64_t> getStaticSize(llvm::StringRef name);
 
-/// A size that is another one, rounded up to a multiple: `align(Sq, 128)`.
-struct AlignedSize {
+/// A size that a number makes of another one.
+struct DerivedSize {
   llvm::StringRef name;
-  int64_t multiple;
+  int64_t number;
 };
-std::optional<AlignedSize> getAlignedSize(llvm::StringRef name);
-
-/// A size that is a multiple of another one: `times(N, 4)`.
-struct MultipleSize {
-  llvm::StringRef name;
-  int64_t factor;
-};
-std::optional<MultipleSize> getMultipleSize(llvm::StringRef name);
+/// Returns the parts of `align(Sq, 128)`, a size rounded up to a multiple, and
+/// of `times(N, 4)`, a multiple of a size. None for any other name.
+std::optional<DerivedSize> getAlignedSize(llvm::StringRef name);
+std::optional<DerivedSize> getMultipleSize(llvm::StringRef name);
 
 /// Returns the size behind `align(Sq, 128)`, `ceildiv(Sq, 128)`, the number
 /// of blocks of 128 elements, or `times(Sq, 4)`: Sq. A sum of sizes is behind
