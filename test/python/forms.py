@@ -90,6 +90,18 @@ class Mod:
         return text
 
 
+def hide_keys(layout, x):
+    """Makes the rows of k and v NaN that lie behind `seqlens_k`: nothing that is there may count."""
+    firsts = x.get("cu_seqlens_k")
+    for b, valid in enumerate(x["seqlens_k"]):
+        for name in ("k", "v"):
+            rows = np.moveaxis(x[name], layout.index("t" if "t" in layout else "s"), 0)
+            if firsts is not None:
+                rows[firsts[b] + valid : firsts[b + 1]] = np.nan
+            else:
+                np.moveaxis(rows, layout.replace("s", "").index("b") + 1, 1)[valid:, b] = np.nan
+
+
 @dataclass(frozen=True)
 class Form:
     """One form of the op. `sizes` are the calls that are tried. If `static`, the
@@ -247,6 +259,7 @@ class Form:
                 longest = sizes.sk if sizes.packed else (sizes.sk,) * sizes.b
                 valid = [rng.integers(0, n + 1) for n in longest]
             x["seqlens_k"] = np.array(valid, dtype=np.int32)
+            hide_keys(layout, x)
         if self.sinks:
             x["sinks"] = normal((sizes.hq,), self.sinks)
         for n, value in enumerate(self.mod.draw(rng, sizes)):

@@ -16,9 +16,10 @@
 
 namespace fa4 {
 
-/// Drops errors that have been emitted before, with the same notes at the same
-/// places: an op may become several kernels with the same fault. Other handlers
-/// that have been registered before get the rest.
+/// Drops errors that have been emitted before at the same place: an op may
+/// become several kernels with the same fault. Notes on it, which may tell the
+/// kernels apart, are kept of the first one. Other handlers that have been
+/// registered before get the rest.
 class RepeatedErrors {
 public:
   explicit RepeatedErrors(mlir::MLIRContext &context)
@@ -34,8 +35,6 @@ private:
     std::string text;
     llvm::raw_string_ostream os(text);
     os << diagnostic.getLocation() << diagnostic;
-    for (mlir::Diagnostic &note : diagnostic.getNotes())
-      os << note.getLocation() << note;
     return text;
   }
 

@@ -130,9 +130,20 @@ StringRef AttentionProgram::getName(Value argument) {
   return kernel.getArgName(cast<BlockArgument>(argument).getArgNumber());
 }
 
+bool AttentionProgram::isOfKeys(Value memref) {
+  return llvm::is_contained({"k", "v", "dk", "dv"}, getName(memref));
+}
+
 const TokenRange &AttentionProgram::tokensOf(Value memref) {
-  bool isOfKeys = llvm::is_contained({"k", "v", "dk", "dv"}, getName(memref));
-  return isOfKeys ? keyTokens : queryTokens;
+  return isOfKeys(memref) ? keyTokens : queryTokens;
+}
+
+Value AttentionProgram::getEndOfLoads(Value memref) {
+  const TokenRange &tokens = tokensOf(memref);
+  if (!isOfKeys(memref) || !getArgument("seqlens_k"))
+    return tokens.end;
+  Value numKeys = countKeys(memref);
+  return tokens.first ? add(tokens.first, numKeys) : numKeys;
 }
 
 Value AttentionProgram::size(Value memref, unsigned dim) {
@@ -273,7 +284,7 @@ Value AttentionProgram::loadTile(Value memref, int64_t rows, Value position,
   auto tile =
       VectorType::get({rows, type.getShape().back()}, type.getElementType());
   return tile::LoadOp::create(b, tile, memref, indices(memref, position, head),
-                              tileDims());
+                              /*to=*/getEndOfLoads(memref), tileDims());
 }
 
 void AttentionProgram::storeTile(Value tile, Value memref, Value position,
@@ -286,7 +297,7 @@ Value AttentionProgram::loadRows(Value memref, int64_t rows, Value position,
                                  Value head) {
   return tile::LoadOp::create(b, f32Type(rows), memref,
                               rowIndices(memref, position, head),
-                              /*dims=*/DenseI64ArrayAttr());
+                              /*to=*/Value(), /*dims=*/DenseI64ArrayAttr());
 }
 
 void AttentionProgram::storeRows(Value values, Value memref, Value position,

@@ -70,11 +70,12 @@ inline constexpr llvm::StringLiteral kTileSequences = "tile_sequences",
 
 /// Where sequences are packed, the numbers of sequence b's queries begin in
 /// workspaces at row align(first, kPackedAlignment) + kPackedAlignment * b, if
-/// `first` is the sequence's first row in q. The copy engine takes rows of f32
-/// only from multiples of 16 bytes on: at other coordinates of the innermost
-/// dimension, an H200 reports an illegal instruction. Rows between sequences
-/// are 0.
-inline constexpr int64_t kPackedAlignment = 4;
+/// `first` is the sequence's first row in q, and are followed by zeros up to a
+/// multiple of kPackedAlignment: a block of queries, which has no more rows
+/// than that, has nothing of the next sequence. The copy engine takes rows of
+/// f32 only from multiples of 16 bytes on: at other coordinates of the
+/// innermost dimension, an H200 reports an illegal instruction.
+inline constexpr int64_t kPackedAlignment = 128;
 
 /// Builds the program of one kernel of an attention op: index arithmetic, which
 /// is folded as it is built, and tiles.
@@ -168,8 +169,7 @@ protected:
   mlir::Value getArgument(llvm::StringRef name);
   /// Loads rows [position, position + rows) of one head from a tensor in the
   /// op's layout. Positions are those in the work tile's sequence. Rows behind
-  /// the end of a packed sequence are those of the next one; none of them is
-  /// stored.
+  /// the end of a sequence are 0, whatever memory has there.
   mlir::Value loadTile(mlir::Value memref, int64_t rows, mlir::Value position,
                        mlir::Value head);
   void storeTile(mlir::Value tile, mlir::Value memref, mlir::Value position,
@@ -206,7 +206,11 @@ private:
   void takeListedTile(mlir::Value number);
   mlir::Value readIndex(mlir::Value memref, mlir::Value at);
   llvm::StringRef getName(mlir::Value argument);
+  bool isOfKeys(mlir::Value memref);
   const TokenRange &tokensOf(mlir::Value memref);
+  /// Returns the row of a matrix at which tiles end: that behind the last query
+  /// or key of the sequence, if its length stands in memory, or null.
+  mlir::Value getEndOfLoads(mlir::Value memref);
   const TokenRange &rowsOf(mlir::Value memref);
   mlir::Value getMatrix(TokenSide side) {
     return getArgument(side == TokenSide::Queries ? "q" : "k");

@@ -72,6 +72,9 @@ private:
   }
   void main();
   void postprocess();
+  /// Adds what tells a kernel on rows of queries which of them are its tile's.
+  void addQueryTiles(KernelLaunch &launch,
+                     const std::optional<PackedTiles> &packed);
   void queryGradient();
   void sinks();
   /// Computes the gradient of capture `number`, which is output `output`.
@@ -159,6 +162,15 @@ void GradientConversion::clear() {
       [&](tile::KernelOp kernel) { buildClearProgram(op, kernel, tiles); });
 }
 
+void GradientConversion::addQueryTiles(
+    KernelLaunch &launch, const std::optional<PackedTiles> &packed) {
+  if (!packed)
+    return;
+  launch.addInput("q", op.getQ(), names.queries());
+  launch.addInput("cu_seqlens_q", op.getCuSeqlensQ(), names.bounds());
+  addPackedTiles(launch, *packed);
+}
+
 void GradientConversion::preprocess() {
   const auto &packed = listTiles(TokenSide::Queries, tiles.rows);
   KernelLaunch launch(conversion);
@@ -167,11 +179,7 @@ void GradientConversion::preprocess() {
   launch.addInput("lse", op.getFwdLse(), names.rows());
   if (op.getDlse())
     launch.addInput("dlse", op.getDlse(), names.rows());
-  if (packed) {
-    launch.addInput("q", op.getQ(), names.queries());
-    launch.addInput("cu_seqlens_q", op.getCuSeqlensQ(), names.bounds());
-    addPackedTiles(launch, *packed);
-  }
+  addQueryTiles(launch, packed);
   if (movesRows)
     launch.addCapturedVectors();
   StringRef kind = getOutputKind(names);
@@ -246,10 +254,14 @@ void GradientConversion::main() {
 }
 
 void GradientConversion::postprocess() {
+  const auto &packed = listTiles(TokenSide::Queries, tiles.rows);
   KernelLaunch launch(conversion);
   launch.addInput("sums", sums, names.queries());
-  launch.addOutput("dq", destinations[0], names.queries(), kOnce, 0.0f);
-  launch.emit("_postprocess_kernel", launch.countRows(0, tiles.rows),
+  addQueryTiles(launch, packed);
+  launch.addOutput("dq", destinations[0], names.queries(), getOutputKind(names),
+                   0.0f);
+  launch.emit("_postprocess_kernel",
+              countWorkTiles(launch, packed, 0, tiles.rows),
               [&](tile::KernelOp kernel) {
                 buildPostprocessProgram(op, kernel, tiles);
               });

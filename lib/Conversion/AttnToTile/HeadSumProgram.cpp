@@ -39,7 +39,7 @@ private:
   Value load(unsigned argument, ArrayRef<Value> at) {
     return tile::LoadOp::create(b, f32Type({heads, queries}),
                                 kernel.getArgument(argument), at,
-                                /*dims=*/DenseI64ArrayAttr());
+                                /*to=*/Value(), /*dims=*/DenseI64ArrayAttr());
   }
   void store(Value numbers, Value memref) {
     tile::StoreOp::create(b, numbers, memref, firstHead, /*to=*/Value(),

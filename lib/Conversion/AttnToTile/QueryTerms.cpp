@@ -75,7 +75,7 @@ Value fa4::loadTerms(ImplicitLocOpBuilder &b, Value memref, int64_t queries,
                      ValueRange rows) {
   auto type = VectorType::get({queries, kAllTermColumns}, b.getBF16Type());
   return tile::LoadOp::create(b, type, memref, getFirst(b, rows),
-                              getDims(b, rows));
+                              /*to=*/Value(), getDims(b, rows));
 }
 
 void fa4::storeTerms(ImplicitLocOpBuilder &b, Value terms, Value memref,

@@ -222,7 +222,8 @@ void SdpaBackwardProgram::addToSums(Value part, Value block, Value queryHead,
   SmallVector<Value> place = indices(sums, firstQuery, queryHead);
   if (column != 0)
     place[order.dim] = index(column);
-  tile::ReduceAddOp::create(b, part, sums, place, turn, tileDims());
+  tile::ReduceAddOp::create(b, part, sums, place,
+                            /*to=*/queryTokens.end, turn, tileDims());
   if (turns)
     tile::PassTurnOp::create(b, turn);
 }

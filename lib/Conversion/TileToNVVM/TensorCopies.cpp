@@ -12,9 +12,9 @@
 using namespace mlir;
 using namespace fa4::tile;
 
-/// Returns the coordinates (i, j) of a store at row `row` that ends at row
+/// Returns the coordinates (i, j) of a copy at row `row` that ends at row
 /// `to`, in the two dimensions of rows, whose element is row i + j - R (see
-/// TensorMap). j is the row that the store ends at. Where that is in front of
+/// TensorMap). j is the row that the copy ends at. Where that is in front of
 /// the tile, i is R or more, so that all of the tile is out of bounds.
 std::pair<Value, Value> CopyLowering::boundedRow(const TensorMap &map,
                                                  int64_t dim, Value row,
@@ -26,7 +26,8 @@ std::pair<Value, Value> CopyLowering::boundedRow(const TensorMap &map,
   end = arith::MinSIOp::create(b, end, tileEnd);
   end = arith::MaxSIOp::create(b, end, zero);
   // A row in front of the tensor would be in bounds of the map. With a negative
-  // coordinate, the copy engine traps, as for all other stores.
+  // coordinate, the copy engine traps at a store, as at all others, and loads
+  // zeros.
   Value isNegative =
       arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, zero);
   end = arith::SelectOp::create(b, isNegative, row, end);
@@ -49,7 +50,7 @@ SmallVector<Value> CopyLowering::coordinates(Operation *op, ValueRange indices,
     result.push_back(number == 0 ? add(index, box * map.box.front()) : index);
   }
   if (map.second != -1) {
-    Value to = toI32(mapping.lookupOrDefault(cast<StoreOp>(op).getTo()));
+    Value to = toI32(mapping.lookupOrDefault(getCopyEnd(op)));
     std::tie(result[map.getFirst()], result[map.second]) =
         boundedRow(map, map.dims[map.second], result[map.second], to);
   }

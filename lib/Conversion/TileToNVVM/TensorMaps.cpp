@@ -53,7 +53,7 @@ static LogicalResult checkTensor(Operation *op, MemRefType type,
            << kMaxTensorMapRank << ", got " << type.getRank();
   if (hasEnd && tileDims.size() != 2)
     return op->emitOpError("says 'to' of a tile of ")
-           << tileDims.size() << " dimension that TMA stores; it must have 2";
+           << tileDims.size() << " dimension that TMA copies; it must have 2";
   int64_t bytes = tile.getElementTypeBitWidth() / 8;
   if (!ShapedType::isDynamic(offset) &&
       offset * bytes % kTensorMapAlignment != 0)
@@ -116,6 +116,12 @@ LogicalResult TensorMaps::add(Operation *op, Value memref, VectorType tile,
   return success();
 }
 
+Value fa4::tile::getCopyEnd(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<LoadOp, StoreOp, ReduceAddOp>([](auto op) { return op.getTo(); })
+      .Default(Value());
+}
+
 /// Returns the memref, the tile's type and its dimensions of an op that copies
 /// a tile by TMA. The type is null for other ops.
 static std::tuple<Value, VectorType, SmallVector<int64_t>>
@@ -135,8 +141,7 @@ FailureOr<TensorMaps> TensorMaps::collect(KernelOp kernel) {
   TensorMaps result;
   auto add = [&](Operation *op) -> LogicalResult {
     auto [memref, tile, dims] = copiedTile(op);
-    auto store = dyn_cast<StoreOp>(op);
-    return tile ? result.add(op, memref, tile, dims, store && store.getTo())
+    return tile ? result.add(op, memref, tile, dims, bool(getCopyEnd(op)))
                 : success();
   };
   if (failed(fa4::checkEach(kernel, add)))
@@ -172,7 +177,7 @@ DictionaryAttr TensorMaps::describe(KernelOp kernel, const TensorMap &map) {
   }
   SmallVector<NamedAttribute> entries;
   if (map.second != -1) {
-    // One coordinate for each row that a store may end at, and for the end.
+    // One coordinate for each row that a copy may end at, and for the end.
     dims[map.second] = dims[map.second] + 1;
     dims[map.getFirst()] = map.getRows();
     Formula offset = Formula(-map.getRows()) * bytes *

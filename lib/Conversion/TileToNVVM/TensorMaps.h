@@ -23,7 +23,7 @@ struct TensorMap {
   llvm::SmallVector<int64_t> box;
   int64_t span = 0;
   /// The place in `dims` at which the dimension of rows stands for the second
-  /// time, for stores that end at a row (`to`), or -1. The map begins as many
+  /// time, for copies that end at a row (`to`), or -1. The map begins as many
   /// rows in front of the tensor as a box has, R, so that (i, j) is row
   /// i + j - R. i has extent R: with j at the row that the store ends at, rows
   /// behind that are out of bounds, and no coordinate is negative, which stores
@@ -73,6 +73,9 @@ private:
   llvm::SmallVector<TensorMap> maps;
   llvm::DenseMap<mlir::Operation *, unsigned> mapOf;
 };
+
+/// Returns the row that a copy of a tile ends at (`to`), or null.
+mlir::Value getCopyEnd(mlir::Operation *op);
 
 /// Emits an error if an op accesses a memref that is no argument of the kernel.
 mlir::LogicalResult checkIsArgument(mlir::Operation *op, mlir::Value memref);

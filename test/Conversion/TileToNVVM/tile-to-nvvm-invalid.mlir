@@ -49,7 +49,7 @@ tile.kernel @k(%y: memref<?xbf16> {tile.name = "y", tile.dims = ["N"]})
   tile.role @store kind(issuer) first_warp(0) {
     %c0 = arith.constant 0 : index
     %v = tile.wait %c : <vector<128xbf16>> -> vector<128xbf16>
-    // expected-error @below {{'tile.store' op says 'to' of a tile of 1 dimension that TMA stores; it must have 2}}
+    // expected-error @below {{'tile.store' op says 'to' of a tile of 1 dimension that TMA copies; it must have 2}}
     tile.store %v, %y[%c0] to(%c0) : vector<128xbf16>, memref<?xbf16>
   }
 }

@@ -162,9 +162,12 @@ void PairFinder::checkOperandB(MmaOp mma) {
 
 /// Returns the position of the load's index along dimension `dim` of its tile,
 /// if this index selects the block of the work tile (block n ends where block n
-/// + 1 begins) and all other indices are the same in both CTAs.
+/// + 1 begins) and all other indices, and the row at which the load ends, are
+/// the same in both CTAs.
 std::optional<unsigned> PairFinder::findBlockIndex(LoadOp load, int64_t dim) {
   unsigned position = load.getTileDims()[dim];
+  if (load.getTo() && ranks.differs(load.getTo()))
+    return std::nullopt;
   for (auto [i, index] : llvm::enumerate(load.getIndices()))
     if (i != position && ranks.differs(index))
       return std::nullopt;

@@ -157,9 +157,9 @@ Value PairWriter::loadForSum(LoadOp load, unsigned index, unsigned summedDim,
     Value offset = arith::MulIOp::create(b, loc, rank, constant(shape[dim]));
     other = arith::AddIOp::create(b, loc, other, offset);
   }
-  auto all =
-      LoadOp::create(b, loc, VectorType::get(shape, tile.getElementType()),
-                     load.getSource(), indices, load.getDimsAttr());
+  auto all = LoadOp::create(
+      b, loc, VectorType::get(shape, tile.getElementType()), load.getSource(),
+      indices, load.getTo(), load.getDimsAttr());
   if (!isA)
     all.setSplit(1 - summedDim);
   return loaded = all;

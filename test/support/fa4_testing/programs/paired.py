@@ -77,7 +77,12 @@ def draw_pairs(rng, form, always=False):
     others = [option for option in form.options if not option.startswith("--schedule=")]
     chosen = [f"--schedule={schedule}"] * bool(schedule) + [f"--pairs={pairs}"]
     form = dataclasses.replace(form, options=(*others, *chosen))
-    if refusal(form):
-        plain = dict(score=None, visible=None, captures=(), wrt=(), static=frozenset(), strided=())
-        form = dataclasses.replace(form, **plain)
-    return form
+    return without_other_reasons(form)
+
+
+def without_other_reasons(form):
+    """Takes from a form that has no pairs of CTAs what could leave nothing to refuse, or be refused itself."""
+    if not refusal(form):
+        return form
+    plain = dict(score=None, visible=None, captures=(), static=frozenset(), strided=())
+    return dataclasses.replace(form, **plain, **dict(wrt=()) if isinstance(form, Gradient) else {})

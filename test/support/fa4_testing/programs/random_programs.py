@@ -25,7 +25,7 @@ import numpy as np
 from fa4_testing import gpu, grid
 from fa4_testing.programs import mods
 from fa4_testing.programs.flaws import FLAWS, REFUSALS, Flawed, check_flaw, flawed_text, refusal
-from fa4_testing.programs.paired import draw_pairs
+from fa4_testing.programs.paired import draw_pairs, without_other_reasons
 from fa4_testing.programs.mods import B, H, I, J, S, capture, f32, i32, index
 from fa4_testing.programs.gradient import Gradient
 from fa4_testing.programs.program import STAGES, Failed, Form, Program, Sizes, Table
@@ -301,9 +301,9 @@ _TOKENS = {"B": "Bounds", "Sq": "Tq", "Sk": "Tk"}
 
 
 def _draw_packed(rng, form):
-    """Packs sequences of different lengths in place of some forms', unless a pair of CTAs works on them, whose rows would be those of two
-    sequences. Tables are made for the longest sequence."""
-    if rng.random() < 0.85 or "--pairs=on" in form.options:
+    """Packs sequences of different lengths in place of some forms'. Pairs of CTAs, whose rows would be those of two
+    sequences, are refused then. Tables are made for the longest sequence."""
+    if rng.random() < 0.85:
         return form
     sizes = form.sizes
     packed = [tuple(int(rng.choice([0, size, rng.integers(size + 1)])) for size in (sizes.sq, sizes.sk)) for _ in range(sizes.b)]
@@ -315,7 +315,9 @@ def _draw_packed(rng, form):
     static = frozenset(_TOKENS.get(letter, letter) for letter in form.static)
     if not all(map(sum, zip(*packed))):
         static -= {"Tq", "Tk"}
-    return dataclasses.replace(form, layout=("thd", "htd")[rng.integers(2)], packed=tuple(packed), static=static, strided=(), **more)
+    layout = ("thd", "htd")[rng.integers(2)]
+    packed_form = dataclasses.replace(form, layout=layout, packed=tuple(packed), static=static, strided=(), **more)
+    return without_other_reasons(packed_form)
 
 
 def draw_gradient(rng) -> Gradient:
@@ -365,17 +367,20 @@ class Result:
 
 
 def make(seed, number, gradient=False, pairs=False):
-    """Makes a program, with `pairs` one on pairs of CTAs, and returns the name of its flaw, if it is to have one. That of
-    a gradient is that docs/pairs.md has no such pairs."""
+    """Makes a program, with `pairs` one on pairs of CTAs, and returns the name of its flaw, if it is to have one: that of
+    FLAWS, of which gradients have none, or that docs/pairs.md has no such pairs."""
     rng = np.random.default_rng([seed, number])
     # What a program was without tables, it stays beside them.
     of_tables = np.random.default_rng([seed, number, 1])
     if gradient:
         form = draw_pairs(rng, draw_gradient(rng), pairs)
-        return _draw_packed(of_tables, _draw_tables(of_tables, form)), refusal(form)
+        form = _draw_packed(of_tables, _draw_tables(of_tables, form))
+        return form, refusal(form)
     flaw = list(FLAWS)[rng.integers(len(FLAWS))] if rng.random() < 0.3 else None
     form = _draw_tables(of_tables, draw_pairs(rng, draw_program(rng), pairs))
-    return form if flaw else _draw_packed(of_tables, form), flaw
+    if not flaw:
+        form = _draw_packed(of_tables, form)
+    return form, flaw or refusal(form)
 
 
 def run(program, folder, **more):

@@ -179,12 +179,15 @@ class Tile_MemoryOp<string mnemonic, list<Trait> traits = []>
   }];
 }
 
-def Tile_LoadOp : Tile_MemoryOp<"load"> {
+def Tile_LoadOp : Tile_MemoryOp<"load", [AttrSizedOperandSegments]> {
   let summary = "read a tile of a global tensor";
   let description = [{
     The tile whose first element is at `indices` and which spans the dimensions
     `dims` of the memref (default: the last ones), in this order. The other
-    dimensions have extent 1 and are dropped. **Elements out of bounds are 0.**
+    dimensions have extent 1 and are dropped. **Elements out of bounds are 0.** With `to`, so are those whose index
+    of the tile's first dimension is that or more, whatever is in memory: where sequences are packed, or have a length
+    of their own, a product with such a row adds nothing, even if memory has a NaN there. The index of that dimension
+    is not negative then, and `to` may be any number.
 
     In a kernel with a `cluster`, `split(d)` says that its CTAs load the same tile and keep it between them: each
     has an equal part of dimension `d` of the tile, the leader the first one. MMAs read such a tile as their `b`.
@@ -206,17 +209,18 @@ def Tile_LoadOp : Tile_MemoryOp<"load"> {
     ```
   }];
   let arguments = (ins AnyNon0RankedMemRef:$source, Variadic<Index>:$indices,
+                       Optional<Index>:$to,
                        OptionalAttr<DenseI64ArrayAttr>:$dims,
                        OptionalAttr<I64Attr>:$split);
   let results = (outs Tile_MemoryValue:$tile);
   // Builds a load without `split`: each CTA loads the whole tile.
   let builders = [OpBuilder<(ins "::mlir::Type":$tile, "::mlir::Value":$source,
-                                 "::mlir::ValueRange":$indices,
+                                 "::mlir::ValueRange":$indices, "::mlir::Value":$to,
                                  "::mlir::DenseI64ArrayAttr":$dims), [{
-    build($_builder, $_state, tile, source, indices, dims, /*split=*/nullptr);
+    build($_builder, $_state, tile, source, indices, to, dims, /*split=*/nullptr);
   }]>];
   let assemblyFormat = [{
-    $source `[` $indices `]` (`dims` $dims^)? (`split` `(` $split^ `)`)? attr-dict
+    $source `[` $indices `]` (`dims` $dims^)? (`to` `(` $to^ `)`)? (`split` `(` $split^ `)`)? attr-dict
     `:` type($source) `->` type($tile)
   }];
   let extraClassDeclaration = memoryDeclaration # [{
@@ -319,8 +323,7 @@ def Tile_StoreOp : Tile_MemoryOp<"store", [AttrSizedOperandSegments]> {
 def Tile_ReduceAddOp : Tile_MemoryOp<"reduce_add", [AttrSizedOperandSegments]> {
   let summary = "add a tile to a global tensor";
   let description = [{
-    As `tile.store` without `to`, but adds to what is there, element by element, atomically. Indices are not
-    negative, either. CTAs add in no particular order, unless all of them do so in turn (`in_turn`, see `tile.await_turn`).
+    As `tile.store`, but adds to what is there, element by element, atomically. CTAs add in no particular order, unless all of them do so in turn (`in_turn`, see `tile.await_turn`).
 
     | operand | shape | element type |
     |---|---|---|
@@ -338,11 +341,12 @@ def Tile_ReduceAddOp : Tile_MemoryOp<"reduce_add", [AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins Tile_Summand:$tile, AnyNon0RankedMemRef:$dest,
-                       Variadic<Index>:$indices, Optional<Tile_TurnType>:$turn,
+                       Variadic<Index>:$indices, Optional<Index>:$to,
+                       Optional<Tile_TurnType>:$turn,
                        OptionalAttr<DenseI64ArrayAttr>:$dims);
   let assemblyFormat = [{
-    $tile `,` $dest `[` $indices `]` (`dims` $dims^)? (`in_turn` `(` $turn^ `)`)?
-    attr-dict `:` type($tile) `,` type($dest)
+    $tile `,` $dest `[` $indices `]` (`dims` $dims^)? (`to` `(` $to^ `)`)?
+    (`in_turn` `(` $turn^ `)`)? attr-dict `:` type($tile) `,` type($dest)
   }];
   let extraClassDeclaration = memoryDeclaration;
 }
