@@ -127,13 +127,13 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     A call of packed sequences (layouts thd and htd) gives `cu_seqlens_q` and `cu_seqlens_k`, [B + 1] of torch.int32, which are constants to the
     gradient: sequence b has the rows of q from cu_seqlens_q[b] to below cu_seqlens_q[b + 1], none where both are the same. They begin with 0, do
     not descend, and end with the rows of q (of k). Nothing waits for them, so that nobody looks: kernels take a bound beyond the tensor as its
-    end, one below 0 as 0, and a sequence that ends in front of its begin as empty. Rows of no sequence have no results, and beside them the
-    gradient may be NaN: tokens that only fill a tensor are a sequence of their own. A number that is not finite in one sequence may reach those
-    that share a tile with it. The LSE is [Hq, Tq].
+    end, one below 0 as 0, and a sequence that ends in front of its begin as empty. Rows of no sequence are not read, and what results have
+    there is undefined. A NaN in one sequence reaches no other one, but it reaches the gradient of sinks, which is a sum over all of them.
+    The LSE is [Hq, Tq].
 
     A call gives `sinks` and `seqlens_k` where the spec has them, and only there. `sinks`, [Hq], are of the spec's type under autocast, too, and
     so is their gradient. `seqlens_k`, [B] of torch.int32, are constants to the gradient, and nothing waits for them: a number below 0 is 0, and
-    one beyond the keys that there is room for is all of them. What k and v hold behind a length does not count, but must be finite numbers.
+    one beyond the keys that there is room for is all of them. What k and v hold behind a length does not count, even if it is NaN.
     With sinks, a call without keys (Sk = 0) is refused, by SimulationError on the CPU and LaunchError on a GPU: the LSE, which the gradient
     reads and which is therefore always written, would be the sinks, and no kernel writes that. A length of 0 is no such call.
 
