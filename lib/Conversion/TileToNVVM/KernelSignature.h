@@ -37,6 +37,9 @@ public:
   unsigned mapParameter(mlir::Operation *memoryOp) const {
     return mapParameters[maps.find(memoryOp)];
   }
+  unsigned mapBehindParameter(mlir::Operation *load) const {
+    return mapParameters[maps.findBehind(load)];
+  }
   unsigned pointerParameter(unsigned argument) const {
     return pointers.find(argument)->second;
   }

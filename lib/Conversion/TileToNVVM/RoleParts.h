@@ -62,6 +62,8 @@ public:
 private:
   /// Builds the expectation of the bytes of all loads that complete `barrier`.
   void expectLoads(const Buffer &buffer, mlir::Value barrier, int64_t bytes);
+  /// Returns the tensor map of a load of the box at `coordinates`.
+  mlir::Value mapOfLoad(LoadOp op, llvm::ArrayRef<mlir::Value> coordinates);
   /// Returns the first row or column of the CTA's part of a tile.
   mlir::Value firstOfPart(LoadOp op);
   llvm::SmallVector<mlir::Value>

@@ -74,6 +74,19 @@ Value CopyLowering::firstOfPart(LoadOp op) {
   return arith::MulIOp::create(b, rank, constant(size));
 }
 
+Value CopyLowering::mapOfLoad(LoadOp op, ArrayRef<Value> coordinates) {
+  Value map = argument(signature.mapParameter(op));
+  if (!op.getTo())
+    return map;
+  const TensorMap &described = signature.tensorMap(op);
+  Value isBehind =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
+                            coordinates[described.getFirst()],
+                            constant(described.getRows()));
+  return LLVM::SelectOp::create(
+      b, isBehind, argument(signature.mapBehindParameter(op)), map);
+}
+
 /// Issues one instruction for each box. The barrier completes with the last
 /// byte of all boxes.
 LogicalResult CopyLowering::load(LoadOp op, const Buffer &buffer, Value stage,
@@ -91,13 +104,13 @@ LogicalResult CopyLowering::load(LoadOp op, const Buffer &buffer, Value stage,
   auto group =
       isOfPair ? NVVM::CTAGroupKindAttr::get(b.getContext(), layout.getGroup())
                : NVVM::CTAGroupKindAttr();
-  Value map = argument(signature.mapParameter(op));
   for (int64_t box = 0; box < buffer.boxes(); ++box) {
     Value to = stagePointer(buffer, stage, box * buffer.boxBytes());
     if (isOfPair)
       to = castPointer(clusterPointer(), to);
+    SmallVector<Value> at = coordinates(op, op.getIndices(), box);
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        b, to, map, coordinates(op, op.getIndices(), box), barrier,
+        b, to, mapOfLoad(op, at), at, barrier,
         /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
         /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
         /*isCTAOnly=*/!isOfPair, group, /*predicate=*/Value());

@@ -108,12 +108,22 @@ LogicalResult TensorMaps::add(Operation *op, Value memref, VectorType tile,
     map.second = map.dims.size();
     map.dims.push_back(tileDims.front());
     map.box.push_back(1);
+    map.beginsInFront = true;
   }
+  mapOf[op] = addMap(map);
+  if (hasEnd && isa<LoadOp>(op)) {
+    map.beginsInFront = false;
+    mapBehind[op] = addMap(map);
+  }
+  return success();
+}
+
+unsigned TensorMaps::addMap(const TensorMap &map) {
   auto *known = llvm::find(maps, map);
-  mapOf[op] = known - maps.begin();
+  unsigned place = known - maps.begin();
   if (known == maps.end())
     maps.push_back(map);
-  return success();
+  return place;
 }
 
 Value fa4::tile::getCopyEnd(Operation *op) {
@@ -180,6 +190,8 @@ DictionaryAttr TensorMaps::describe(KernelOp kernel, const TensorMap &map) {
     // One coordinate for each row that a copy may end at, and for the end.
     dims[map.second] = dims[map.second] + 1;
     dims[map.getFirst()] = map.getRows();
+  }
+  if (map.beginsInFront) {
     Formula offset = Formula(-map.getRows()) * bytes *
                      getStride(kernel, map.argument, map.dims[map.second]);
     entries.push_back(

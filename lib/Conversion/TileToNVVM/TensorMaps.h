@@ -29,6 +29,12 @@ struct TensorMap {
   /// behind that are out of bounds, and no coordinate is negative, which stores
   /// must not have.
   int second = -1;
+  /// Whether the map begins R rows in front of the tensor, as above. A load with
+  /// nothing in bounds reads from where its map begins, on a card, and there may
+  /// be no memory in front of the tensor. So a load has a second map, with the
+  /// same dimensions, which begins where the tensor does, and takes that where
+  /// all of the tile is behind `to`.
+  bool beginsInFront = false;
 
   /// Returns the place in `dims` at which the dimension of rows stands first.
   /// There must be a second one.
@@ -40,7 +46,8 @@ struct TensorMap {
 
   bool operator==(const TensorMap &other) const {
     return argument == other.argument && dims == other.dims &&
-           box == other.box && span == other.span && second == other.second;
+           box == other.box && span == other.span &&
+           second == other.second && beginsInFront == other.beginsInFront;
   }
 };
 
@@ -58,6 +65,11 @@ public:
   unsigned find(mlir::Operation *memoryOp) const {
     return mapOf.find(memoryOp)->second;
   }
+  /// Returns the place in getMaps() of the map with which a load that ends at a
+  /// row (`to`) copies tiles that are behind that altogether.
+  unsigned findBehind(mlir::Operation *load) const {
+    return mapBehind.find(load)->second;
+  }
   /// Returns the places in getMaps(), by argument and then by first use.
   llvm::SmallVector<unsigned> sortByArgument() const;
   bool has(unsigned argument) const {
@@ -69,9 +81,11 @@ private:
   mlir::LogicalResult add(mlir::Operation *op, mlir::Value memref,
                           mlir::VectorType tile,
                           llvm::ArrayRef<int64_t> tileDims, bool hasEnd);
+  /// Returns the place in getMaps() of a map, which it adds if it is not there.
+  unsigned addMap(const TensorMap &map);
 
   llvm::SmallVector<TensorMap> maps;
-  llvm::DenseMap<mlir::Operation *, unsigned> mapOf;
+  llvm::DenseMap<mlir::Operation *, unsigned> mapOf, mapBehind;
 };
 
 /// Returns the row that a copy of a tile ends at (`to`), or null.

@@ -212,6 +212,26 @@ static bool resolveBox(Exec &exec, const Inst &inst, unsigned lane,
   return true;
 }
 
+/// Reports a load of a box with nothing of the tensor in it where the address
+/// of the tensor map is not in memory. The PTX ISA does not mention it, but an
+/// H200 reads there, though all that it puts into shared memory is the fill:
+/// the kernel ends with CUDA_ERROR_ILLEGAL_ADDRESS. Stores do not, nor do loads
+/// with any element in bounds.
+static bool checkMapAddress(Exec &exec, const Inst &inst, unsigned lane,
+                            const TensorMap &map,
+                            llvm::ArrayRef<AccessRange> ranges) {
+  if (!ranges.empty() || exec.grid.memory.find(map.address))
+    return true;
+  exec.report(inst, "out-of-bounds",
+              formatv("all of the box is outside of the tensor, and the tensor "
+                      "map's address {0:x} is in no allocation; a card reads "
+                      "there",
+                      map.address)
+                  .str(),
+              lane);
+  return false;
+}
+
 static void readCoordinates(Exec &exec, const Inst &inst,
                             const TensorForm &form, unsigned lane,
                             int32_t *coordinates) {
@@ -248,7 +268,8 @@ static void issueLoad(Exec &exec, const Inst &inst, const TensorForm &form,
                      "destination"))
       return;
   auto ranges = op->box.ranges();
-  if (!resolveBox(exec, inst, lane, op->box, ranges, op->toHost))
+  if (!checkMapAddress(exec, inst, lane, map, ranges) ||
+      !resolveBox(exec, inst, lane, op->box, ranges, op->toHost))
     return;
   if (ClusterChecker *checker = exec.checker()) {
     op->agent = beginAgent(exec, inst, lane, AgentKind::BulkLoad);
