@@ -62,8 +62,10 @@ public:
 private:
   /// Builds the expectation of the bytes of all loads that complete `barrier`.
   void expectLoads(const Buffer &buffer, mlir::Value barrier, int64_t bytes);
-  /// Returns the tensor map of a load of the box at `coordinates`.
-  mlir::Value mapOfLoad(LoadOp op, llvm::ArrayRef<mlir::Value> coordinates);
+  /// Calls `emit`, once or on both sides of a branch, with the tensor map of a
+  /// load of the box at `coordinates`.
+  void forMapOfLoad(LoadOp op, llvm::ArrayRef<mlir::Value> coordinates,
+                    llvm::function_ref<void(mlir::Value)> emit);
   /// Returns the first row or column of the CTA's part of a tile.
   mlir::Value firstOfPart(LoadOp op);
   llvm::SmallVector<mlir::Value>

@@ -74,17 +74,22 @@ Value CopyLowering::firstOfPart(LoadOp op) {
   return arith::MulIOp::create(b, rank, constant(size));
 }
 
-Value CopyLowering::mapOfLoad(LoadOp op, ArrayRef<Value> coordinates) {
+void CopyLowering::forMapOfLoad(LoadOp op, ArrayRef<Value> coordinates,
+                                llvm::function_ref<void(Value)> emit) {
   Value map = argument(signature.mapParameter(op));
   if (!op.getTo())
-    return map;
+    return emit(map);
   const TensorMap &described = signature.tensorMap(op);
   Value isBehind =
       arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
                             coordinates[described.getFirst()],
                             constant(described.getRows()));
-  return LLVM::SelectOp::create(
-      b, isBehind, argument(signature.mapBehindParameter(op)), map);
+  auto branch = scf::IfOp::create(b, isBehind, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  emit(argument(signature.mapBehindParameter(op)));
+  b.setInsertionPointToStart(branch.elseBlock());
+  emit(map);
 }
 
 /// Issues one instruction for each box. The barrier completes with the last
@@ -109,11 +114,13 @@ LogicalResult CopyLowering::load(LoadOp op, const Buffer &buffer, Value stage,
     if (isOfPair)
       to = castPointer(clusterPointer(), to);
     SmallVector<Value> at = coordinates(op, op.getIndices(), box);
-    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        b, to, mapOfLoad(op, at), at, barrier,
-        /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
-        /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
-        /*isCTAOnly=*/!isOfPair, group, /*predicate=*/Value());
+    forMapOfLoad(op, at, [&](Value map) {
+      NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+          b, to, map, at, barrier, /*im2colOffsets=*/ValueRange(),
+          /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
+          NVVM::TMALoadMode::TILE, /*isCTAOnly=*/!isOfPair, group,
+          /*predicate=*/Value());
+    });
   }
   return success();
 }

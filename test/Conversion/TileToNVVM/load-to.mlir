@@ -15,8 +15,9 @@
 // CHECK-SAME: {tensormap = {box = [32, 128, 1], byte_strides = ["256", "256"], dims = ["64", "128", "N + 1"], offset = "-32768", swizzle = "128B", tensor = "y"}}
 // CHECK-DAG: %[[ROWS:.*]] = llvm.mlir.constant(128 : i32)
 // CHECK: %[[IS_BEHIND:.*]] = llvm.icmp "sge" %[[I:.*]], %[[ROWS]] : i32
-// CHECK: %[[MAP:.*]] = llvm.select %[[IS_BEHIND]], %arg1, %arg0
-// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[MAP]], %{{.*}}, box[%[[ZERO:[0-9]+]], %[[I]], %[[J:[0-9]+]]]
+// CHECK-NEXT: llvm.cond_br %[[IS_BEHIND]]
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %arg1, %{{.*}}, box[%[[ZERO:[0-9]+]], %[[I]], %[[J:[0-9]+]]]
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %arg0, %{{.*}}, box[%[[ZERO]], %[[I]], %[[J]]]
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %arg2, %{{.*}}, box[%[[ZERO]], %[[ROW:[0-9]+]]]
 // CHECK: %[[BEHIND:.*]] = llvm.add %[[ROW:.*]], %{{.*}} : i32
 // CHECK-NEXT: %[[INSIDE:.*]] = llvm.intr.smin(%arg4, %arg5)
