@@ -117,6 +117,9 @@ static bool readValue(StringRef text, bool &value) {
 static bool readValue(StringRef text, double &value) {
   return !text.getAsDouble(value);
 }
+static bool readValue(StringRef text, int64_t &value) {
+  return !text.getAsInteger(10, value);
+}
 static bool readValue(StringRef text, std::string &value) {
   value = text.str();
   return true;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "fa4/Compile/Compilation.h"
+#include "CompileOnce.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Conversion/TileToNVVM/LaunchSequence.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
@@ -382,7 +382,7 @@ static FailureOr<std::vector<OwningOpRef<ModuleOp>>> split(ModuleOp module) {
 /// allowed: spills cost more than any schedule gains.
 static LogicalResult checkLocalMemory(ModuleOp module,
                                       const CompileOptions &options,
-                                      const CompileReport &report) {
+                                      CompileReport &report) {
   bool ok = true;
   for (const PtxasFunction &function : report.ptxas.functions) {
     if (!function.usesLocalMemory())
@@ -398,6 +398,7 @@ static LogicalResult checkLocalMemory(ModuleOp module,
                << " bytes spill loads";
     ok &= options.allowSpills;
   }
+  report.hasTooFewRegisters = !ok;
   return success(ok);
 }
 
@@ -431,6 +432,7 @@ static LogicalResult runPtxas(ModuleOp module, const CompileOptions &options,
         << advisory;
     mmasWait |= isError;
   }
+  report.hasTooFewRegisters = mmasWait;
   if (mmasWait)
     return failure();
   report.ptxas = std::move(result->report);
@@ -524,12 +526,10 @@ llvm::json::Object fa4::describeOrigin(ModuleOp module,
 }
 
 /// Emits PTX and the artefacts that are made from it.
-static FailureOr<CompileReport> emit(ModuleOp module,
-                                     const CompileOptions &options,
-                                     const llvm::json::Object &origin,
-                                     tile::Manifests &manifests,
-                                     TimingScope &timing, OutputFiles &files) {
-  CompileReport report;
+static LogicalResult emit(ModuleOp module, const CompileOptions &options,
+                          const llvm::json::Object &origin,
+                          tile::Manifests &manifests, TimingScope &timing,
+                          OutputFiles &files, CompileReport &report) {
   report.name = module.getSymName()->str();
   FailureOr<std::string> chip = findChip(module, options);
   if (failed(chip))
@@ -568,7 +568,7 @@ static FailureOr<CompileReport> emit(ModuleOp module,
     return failure();
   if (options.wants(Artefact::PTX))
     files.add(report.name + ".ptx", std::move(*ptx));
-  return report;
+  return success();
 }
 
 /// Adds how long each kernel takes by the clock of the simulator, or why that
@@ -618,9 +618,9 @@ static void addLevels(StringRef name,
 
 /// Ends a run that only writes levels. The files are named after the kernels
 /// that they would become.
-static FailureOr<RunReport>
+static LogicalResult
 stopEarly(ModuleOp module, std::vector<std::pair<StringRef, std::string>> &ir,
-          const RunReport &report, OutputFiles &files) {
+          OutputFiles &files) {
   auto kernels = module.getOps<tile::KernelOp>();
   if (kernels.empty()) {
     module.emitError("no attention op and no tile.kernel");
@@ -632,7 +632,7 @@ stopEarly(ModuleOp module, std::vector<std::pair<StringRef, std::string>> &ir,
   if (failed(checkName(isNamed ? module.getOperation() : first, name)))
     return failure();
   addLevels(name, ir, files);
-  return report;
+  return success();
 }
 
 /// Emits the artefacts of each module that `split` has made.
@@ -642,11 +642,10 @@ static LogicalResult emitParts(ArrayRef<OwningOpRef<ModuleOp>> parts,
                                TimingScope &timing, tile::Manifests &manifests,
                                OutputFiles &files, RunReport &report) {
   for (const OwningOpRef<ModuleOp> &part : parts) {
-    FailureOr<CompileReport> file =
-        emit(part.get(), options, origin, manifests, timing, files);
-    if (failed(file))
+    CompileReport &file = report.files.emplace_back();
+    if (failed(
+            emit(part.get(), options, origin, manifests, timing, files, file)))
       return failure();
-    report.files.push_back(std::move(*file));
   }
   if (options.report) {
     TimingScope scope = timing.nest("Modelled time");
@@ -666,9 +665,9 @@ LogicalResult fa4::emitKernels(ModuleOp module, const CompileOptions &options,
   return emitParts(*parts, options, origin, timing, manifests, files, report);
 }
 
-FailureOr<RunReport> fa4::compile(ModuleOp module, const CompileOptions &given,
-                                  TimingScope &timing, OutputFiles &files) {
-  RunReport report;
+LogicalResult fa4::compileOnce(ModuleOp module, const CompileOptions &given,
+                               TimingScope &timing, OutputFiles &files,
+                               RunReport &report) {
   CompileOptions options = given;
   options.back.verify = given.verifyLLVM || hasLLVM(module);
   if (failed(checkChips(module, options)))
@@ -680,7 +679,7 @@ FailureOr<RunReport> fa4::compile(ModuleOp module, const CompileOptions &given,
   if (failed(lower(module, options, timing, ir, report)))
     return failure();
   if (lastLevel(options) + 1 < getKernelLevels().size())
-    return stopEarly(module, ir, report, files);
+    return stopEarly(module, ir, files);
   FailureOr<std::vector<OwningOpRef<ModuleOp>>> parts = split(module);
   if (failed(parts))
     return failure();
@@ -693,7 +692,7 @@ FailureOr<RunReport> fa4::compile(ModuleOp module, const CompileOptions &given,
   if (options.wants(Artefact::PTX) && options.manifests &&
       failed(addLaunchSequences(module, manifests, origin, files)))
     return failure();
-  return report;
+  return success();
 }
 
 void RunReport::print(llvm::raw_ostream &os) const {

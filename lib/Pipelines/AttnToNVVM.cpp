@@ -28,6 +28,7 @@ using namespace fa4::tile;
 static void addTile(OpPassManager &pm, const KernelOptions &options) {
   AttnToTileOptions tile;
   tile.chip = options.chip;
+  tile.smallerTiles = options.smallerTiles;
   pm.addPass(createAttnToTile(tile));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
@@ -177,6 +178,9 @@ std::string fa4::listKernelLevels() {
 }
 
 std::optional<std::string> KernelOptions::check() const {
+  if (smallerTiles < 0)
+    return llvm::formatv("smaller-tiles must not be negative, got {0}",
+                         smallerTiles);
   // Both are also false for NaN. The passes know the types and the sizes that
   // narrow these ranges.
   if (!(rescaleThreshold >= 0 && std::isfinite(rescaleThreshold)))

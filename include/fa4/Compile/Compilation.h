@@ -88,6 +88,9 @@ struct CompileReport {
   PtxasReport ptxas;
   /// Why it did not.
   std::string notChecked;
+  /// ptxas has found that lanes need more registers than they have, which is an
+  /// error.
+  bool hasTooFewRegisters = false;
   /// For the modelled time: the kernels of the file and its PTX.
   std::vector<std::string> kernels;
   std::string ptx;
@@ -111,6 +114,10 @@ struct RunReport {
 /// level's IR as MODULE.LEVEL.mlir, everything else as KERNEL.EXTENSION, where
 /// kernels in a module that has a name are in one file of that name. MODULE is
 /// the module's name, or that of its first kernel. Errors are diagnostics.
+///
+/// Where ptxas finds that a kernel of an attention op spills, the op's kernels
+/// are compiled again with smaller tiles (KernelOptions::smallerTiles), until
+/// they do not. If they always do, the errors are those of the first attempt.
 mlir::FailureOr<RunReport> compile(mlir::ModuleOp module,
                                    const CompileOptions &options,
                                    mlir::TimingScope &timing,

@@ -29,7 +29,9 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
     of keys follow from the target, each by itself: a work tile has as many query tiles,
     of the rows of one MMA each, as tensor memory and the register file have room for with
     their scores and outputs, and a block the largest power of two of keys for which two
-    query tiles fit. The option `keys` asks for another number.
+    query tiles fit. The option `keys` asks for another number. A region of which a lane holds
+    many values at once may need more registers than such tiles leave: `smaller-tiles` passes
+    over so many of the tiles that have room. fa4-compile counts it up while ptxas finds spills.
 
     The softmax is computed block by block in base 2 (M. Milakov and N. Gimelshein,
     Online normalizer calculation for softmax, 2018), with the factor
@@ -123,7 +125,9 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
            "The target: sm_90a, sm_100a, sm_103a">,
     Option<"keys", "keys", "int64_t", /*default=*/"0",
            "Keys of a block, a multiple of 32; 0 = the largest power of two for which two "
-           "tiles of queries fit tensor memory and registers">
+           "tiles of queries fit tensor memory and registers">,
+    Option<"smallerTiles", "smaller-tiles", "int64_t", /*default=*/"0",
+           "How many of the tiles that have room, the largest first, are passed over">
   ];
   let dependentDialects = [
     "::fa4::tile::TileDialect", "::mlir::arith::ArithDialect",

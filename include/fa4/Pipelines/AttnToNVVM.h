@@ -30,6 +30,8 @@ struct TilePlanOptions;
 /// The options of the pipeline's passes. The defaults are those of the passes.
 struct KernelOptions {
   std::string chip = "sm_100a";
+  /// Option of attn-to-tile. compile() counts up from it while kernels spill.
+  int64_t smallerTiles = 0;
   /// Option of tile-lazy-rescale, in powers of two; 0 rescales with each new
   /// maximum.
   double rescaleThreshold = 8.0;
@@ -55,6 +57,10 @@ struct KernelOptions {
   /// The pipeline attn-to-nvvm and the command line of fa4-compile make their
   /// options from this one declaration, and a kernel's manifest lists them.
   template <typename Declare> static void declareAll(Declare declare) {
+    declare("smaller-tiles",
+            "How many of the tiles that have room, the largest first, are "
+            "passed over; more are where ptxas finds that kernels spill",
+            &KernelOptions::smallerTiles);
     declare("rescale-threshold",
             "How far, in powers of two, a row's maximum may grow before the "
             "accumulator is rescaled, 0 to 15 for f16 and 0 to 97 for bf16; 0 "

@@ -32,13 +32,13 @@ using namespace mlir;
 using namespace fa4;
 using namespace fa4::attn;
 
-static void convert(SdpaOp op, const TargetDescription &target, int64_t keys,
-                    SymbolTable &symbols) {
+static void convert(SdpaOp op, const TargetDescription &target,
+                    const TileChoice &choice, SymbolTable &symbols) {
   Conversion conversion(op, target, symbols);
   const DimNames &names = conversion.names;
   SmallVector<Value> destinations = getDestinations(conversion);
   AttentionTiles tiles =
-      chooseAttentionTiles(target, getHeadDims(op), getTileRequest(op, keys));
+      chooseAttentionTiles(target, getHeadDims(op), getTileRequest(op, choice));
   std::optional<VisibleBlocks> visible =
       launchVisibleBlocks(conversion, {MaskSide::Queries, tiles.rows});
   std::optional<PackedTiles> packed =
@@ -99,6 +99,11 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
           << ", or 0 for a number that is chosen; got " << keys.getValue();
       return signalPassFailure();
     }
+    if (smallerTiles < 0) {
+      module.emitError("attn-to-tile: smaller-tiles must not be negative; got ")
+          << smallerTiles.getValue();
+      return signalPassFailure();
+    }
     SmallVector<AttentionOpInterface> ops;
     module.walk([&](AttentionOpInterface op) { ops.push_back(op); });
     bool failed = false;
@@ -119,20 +124,22 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
       if (isa<SdpaOp>(op.getOperation()))
         expandMath(op.getScoreMod());
       if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation()))
-        convertGradient(backward, *target, symbols);
+        convertGradient(backward, *target, getChoice(), symbols);
       else
-        convert(cast<SdpaOp>(op.getOperation()), *target, keys, symbols);
+        convert(cast<SdpaOp>(op.getOperation()), *target, getChoice(), symbols);
     }
     for (auto function : module.getOps<FunctionOpInterface>())
       overlapLaunches(function, symbols);
   }
+
+  TileChoice getChoice() const { return {keys, smallerTiles}; }
 
   LogicalResult check(AttentionOpInterface op,
                       const TargetDescription &target) {
     auto function = op->getParentOfType<FunctionOpInterface>();
     if (!function || function->getParentOp() != getOperation())
       return op->emitOpError("must be in a function of the module");
-    return checkLegality(op, target, keys);
+    return checkLegality(op, target, getChoice());
   }
 };
 } // namespace

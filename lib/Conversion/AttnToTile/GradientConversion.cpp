@@ -31,11 +31,11 @@ namespace {
 class GradientConversion {
 public:
   GradientConversion(SdpaBackwardOp op, const TargetDescription &target,
-                     SymbolTable &symbols)
+                     const TileChoice &choice, SymbolTable &symbols)
       : op(op), conversion(op, target, symbols), names(conversion.names),
         b(conversion.builder),
         tiles(chooseBackwardTiles(target, getHeadDims(op),
-                                  getBackwardRequest(op))),
+                                  getBackwardRequest(op, choice))),
         alignedQueries(getAlignedQueries()),
         movesRows(fa4::movesRows(op.getScoreMod())) {}
 
@@ -362,6 +362,6 @@ void GradientConversion::run() {
 }
 
 void fa4::convertGradient(SdpaBackwardOp op, const TargetDescription &target,
-                          SymbolTable &symbols) {
-  GradientConversion(op, target, symbols).run();
+                          const TileChoice &choice, SymbolTable &symbols) {
+  GradientConversion(op, target, choice, symbols).run();
 }

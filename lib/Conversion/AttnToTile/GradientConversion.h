@@ -9,6 +9,7 @@
 #ifndef FA4_LIB_CONVERSION_ATTNTOTILE_GRADIENTCONVERSION_H
 #define FA4_LIB_CONVERSION_ATTNTOTILE_GRADIENTCONVERSION_H
 
+#include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "fa4/Dialect/Attn/IR/Attn.h"
 #include "fa4/Target/TargetDescription.h"
 #include "mlir/IR/SymbolTable.h"
@@ -18,7 +19,7 @@ namespace fa4 {
 /// Makes the kernels of the gradient (SdpaBackwardProgram.h), and launches them
 /// one after the other in place of `op`.
 void convertGradient(attn::SdpaBackwardOp op, const TargetDescription &target,
-                     mlir::SymbolTable &symbols);
+                     const TileChoice &choice, mlir::SymbolTable &symbols);
 
 } // namespace fa4
 

@@ -103,7 +103,8 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
 }
 
 static Reason checkElementTypes(AttentionOpInterface op,
-                                const TargetDescription &target, int64_t) {
+                                const TargetDescription &target,
+                                const TileChoice &) {
   Type element = cast<ShapedType>(op.getQ().getType()).getElementType();
   if (!isa<BFloat16Type, Float16Type>(element) ||
       !target.supportsMmaElementType(debugString(element)))
@@ -139,7 +140,8 @@ static bool hasArithmetic(Region &region) {
       .wasInterrupted();
 }
 
-BackwardRequest fa4::getBackwardRequest(SdpaBackwardOp op) {
+BackwardRequest fa4::getBackwardRequest(SdpaBackwardOp op,
+                                        const TileChoice &choice) {
   BackwardRequest request;
   request.deterministic = op.getDeterministic();
   Region &scoreMod = op.getScoreMod();
@@ -152,6 +154,7 @@ BackwardRequest fa4::getBackwardRequest(SdpaBackwardOp op) {
   request.readsTables =
       fa4::readsTables(op) &&
       (!linear || linear->hasTerm(isMixed) || readsTablesInMask(op));
+  request.smaller = choice.smaller;
   return request;
 }
 
@@ -172,7 +175,7 @@ static bool isNarrow(SdpaOp op, int64_t rows) {
   return seen && *seen <= kFewKeys;
 }
 
-TileRequest fa4::getTileRequest(SdpaOp op, int64_t keys) {
+TileRequest fa4::getTileRequest(SdpaOp op, const TileChoice &choice) {
   TileRequest request;
   unsigned seq = getDimOrder(op.getLayout()).seq;
   auto lengthOf = [&](Value tensor) -> std::optional<int64_t> {
@@ -181,7 +184,7 @@ TileRequest fa4::getTileRequest(SdpaOp op, int64_t keys) {
   };
   request.queries = lengthOf(op.getQ());
   request.allKeys = lengthOf(op.getK());
-  request.keys = keys;
+  request.choice = choice;
   request.isPlain =
       !op.getMask() && op.getMaskMod().empty() && op.getScoreMod().empty();
   request.readsTables = fa4::readsTables(op);
@@ -198,16 +201,18 @@ static int64_t getHeadDimStep(AttentionOpInterface op) {
 /// is room.
 static std::string findExceeded(AttentionOpInterface op,
                                 const TargetDescription &target, HeadDims dims,
-                                int64_t keys) {
+                                const TileChoice &choice) {
   if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation()))
-    return chooseBackwardTiles(target, dims, getBackwardRequest(backward))
+    return chooseBackwardTiles(target, dims,
+                               getBackwardRequest(backward, choice))
         .exceeded;
-  TileRequest request = getTileRequest(cast<SdpaOp>(op.getOperation()), keys);
+  TileRequest request = getTileRequest(cast<SdpaOp>(op.getOperation()), choice);
   return chooseAttentionTiles(target, dims, request).exceeded;
 }
 
 static Reason checkHeadDims(AttentionOpInterface op,
-                            const TargetDescription &target, int64_t keys) {
+                            const TargetDescription &target,
+                            const TileChoice &choice) {
   HeadDims dims = getHeadDims(op);
   if (ShapedType::isDynamic(dims.qk) || ShapedType::isDynamic(dims.v) ||
       ShapedType::isDynamic(
@@ -217,11 +222,17 @@ static Reason checkHeadDims(AttentionOpInterface op,
     if (each % getHeadDimStep(op) != 0)
       return llvm::formatv("head dim {0}: only multiples of {1}", each,
                            getHeadDimStep(op));
-  std::string exceeded = findExceeded(op, target, dims, keys);
+  std::string exceeded = findExceeded(op, target, dims, choice);
   if (exceeded.empty())
     return std::nullopt;
+  if (choice.smaller != 0 &&
+      findExceeded(op, target, dims, {choice.keys}).empty())
+    return llvm::formatv("tiles that are smaller by {0} steps: there are fewer",
+                         choice.smaller);
   std::string blocks =
-      keys == 0 ? "" : llvm::formatv(" with blocks of {0} keys", keys).str();
+      choice.keys == 0
+          ? ""
+          : llvm::formatv(" with blocks of {0} keys", choice.keys).str();
   return llvm::formatv("head dims {0} of q and k, {1} of v{2}: the smallest "
                        "tiles exceed {3}",
                        dims.qk, dims.v, blocks, exceeded);
@@ -230,11 +241,13 @@ static Reason checkHeadDims(AttentionOpInterface op,
 /// Work tiles take turns in an order that must be known to be free of circles.
 /// Which sequence a work tile belongs to stands in memory.
 static Reason checkTurns(AttentionOpInterface op,
-                         const TargetDescription &target, int64_t) {
+                         const TargetDescription &target,
+                         const TileChoice &choice) {
   auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
   if (!backward || !backward.getDeterministic() ||
       !getDimOrder(op.getLayout()).isPacked() ||
-      chooseBackwardTiles(target, getHeadDims(op), getBackwardRequest(backward))
+      chooseBackwardTiles(target, getHeadDims(op),
+                          getBackwardRequest(backward, choice))
           .hasQueryKernel())
     return std::nullopt;
   return llvm::formatv("a deterministic gradient of packed sequences (layout "
@@ -368,7 +381,7 @@ static std::string adviseOnHeadDims(AttentionOpInterface op,
   // The largest head dim, the same for q, k and v, for which there is room.
   int64_t step = getHeadDimStep(op), most = 0;
   for (int64_t each = step; each <= kMostHeadDim; each += step)
-    if (findExceeded(op, target, {each, each}, /*keys=*/0).empty())
+    if (findExceeded(op, target, {each, each}, TileChoice()).empty())
       most = each;
   std::string advice = llvm::formatv(
       "head dims of this target are multiples of {0} up to {1}", step, most);
@@ -385,7 +398,7 @@ namespace {
 /// then.
 struct Check {
   Reason (*explain)(AttentionOpInterface op, const TargetDescription &target,
-                    int64_t keys);
+                    const TileChoice &choice);
   llvm::StringLiteral advice;
 };
 } // namespace
@@ -393,7 +406,7 @@ struct Check {
 /// Makes a check whose answer depends on the op alone.
 template <Reason check(AttentionOpInterface)>
 static Reason ofOp(AttentionOpInterface op, const TargetDescription &,
-                   int64_t) {
+                   const TileChoice &) {
   return check(op);
 }
 
@@ -422,30 +435,32 @@ static constexpr Check kChecks[] = {
 /// Returns the check that finds a reason, and the reason.
 static std::optional<std::pair<const Check *, std::string>>
 findFailedCheck(AttentionOpInterface op, const TargetDescription &target,
-                int64_t keys) {
+                const TileChoice &choice) {
   OwningOpRef<Operation *> copy(op->clone());
   auto flat = cast<AttentionOpInterface>(*copy);
   flattenBranches(flat);
   for (const Check &check : kChecks)
-    if (Reason reason = check.explain(flat, target, keys))
+    if (Reason reason = check.explain(flat, target, choice))
       return std::pair(&check, *reason);
   return std::nullopt;
 }
 
 Reason fa4::explainUnsupported(AttentionOpInterface op,
-                               const TargetDescription &target, int64_t keys) {
-  auto failed = findFailedCheck(op, target, keys);
+                               const TargetDescription &target,
+                               const TileChoice &choice) {
+  auto failed = findFailedCheck(op, target, choice);
   return failed ? Reason(failed->second) : std::nullopt;
 }
 
 Reason fa4::adviseUnsupported(AttentionOpInterface op,
-                              const TargetDescription &target, int64_t keys) {
-  auto failed = findFailedCheck(op, target, keys);
+                              const TargetDescription &target,
+                              const TileChoice &choice) {
+  auto failed = findFailedCheck(op, target, choice);
   if (!failed)
     return std::nullopt;
   for (StringRef chip : knownTargets()) {
     const TargetDescription *other = lookupTarget(chip);
-    if (!explainUnsupported(op, *other, keys))
+    if (!explainUnsupported(op, *other, choice))
       return llvm::formatv("there is a kernel for {0}: --chip={0}", chip);
   }
   StringRef advice = failed->first->advice;
@@ -454,8 +469,8 @@ Reason fa4::adviseUnsupported(AttentionOpInterface op,
 
 LogicalResult fa4::checkLegality(AttentionOpInterface op,
                                  const TargetDescription &target,
-                                 int64_t keys) {
-  auto failed = findFailedCheck(op, target, keys);
+                                 const TileChoice &choice) {
+  auto failed = findFailedCheck(op, target, choice);
   if (!failed)
     return success();
   InFlightDiagnostic diagnostic = op->emitOpError("not supported on ")

@@ -153,9 +153,12 @@ static constexpr int64_t kLongSequence = 2048;
 /// accumulators, the fastest first.
 static SmallVector<int64_t> getFragmentKeys(const TileRequest &request,
                                             int64_t queryTiles) {
-  if (request.keys != 0)
-    return {request.keys};
+  if (request.choice.keys != 0)
+    return {request.choice.keys};
   SmallVector<int64_t> keys = {kLeastKeys, kLeastKeys * 3 / 4, kLeastKeys / 2};
+  // No fewer keys are needed for any head dim, but some regions need them.
+  if (request.choice.smaller != 0)
+    keys.push_back(kLeastKeys / 4);
   if (request.isPlain &&
       request.allKeys.value_or(kLongSequence) >= kLongSequence)
     keys.insert(keys.begin(), kLongKeys);
@@ -164,6 +167,9 @@ static SmallVector<int64_t> getFragmentKeys(const TileRequest &request,
     keys = {kLeastKeys};
   return keys;
 }
+
+/// What tiles exceed that are to be smaller than all that there are.
+static constexpr llvm::StringLiteral kNoSmallerTiles = "the smallest ones";
 
 /// Returns the tiles where lanes hold accumulators: the largest number of query
 /// tiles, and for these the most keys.
@@ -175,14 +181,17 @@ static AttentionTiles chooseFragmentTiles(const TargetDescription &target,
   int64_t needed =
       request.queries ? llvm::divideCeil(*request.queries, native) : most;
   AttentionTiles tiles;
+  int64_t passedOver = 0;
   for (int64_t count = std::clamp<int64_t>(needed, 1, most); count > 0; --count)
     for (int64_t keys : getFragmentKeys(request, count)) {
       tiles = {count * native, keys,
                findExceeded(target, getFragmentDemand(target, dims, keys, count,
                                                       request.readsTables))};
-      if (tiles.exceeded.empty())
+      if (tiles.exceeded.empty() && passedOver++ == request.choice.smaller)
         return tiles;
     }
+  if (tiles.exceeded.empty())
+    tiles.exceeded = kNoSmallerTiles;
   tiles.rows = 0;
   return tiles;
 }
@@ -208,7 +217,11 @@ AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
   if (target.mma.accumulatorSpace == AccumulatorSpace::Registers)
     return chooseFragmentTiles(target, dims, request);
   int64_t native = target.mma.rows;
-  int64_t keys = request.keys ? request.keys : chooseKeys(target, dims.v);
+  int64_t keys = request.choice.keys;
+  if (keys == 0)
+    keys = chooseKeys(target, dims.v) >> request.choice.smaller;
+  if (keys < kKeyStep || (request.choice.keys && request.choice.smaller))
+    return {0, keys, kNoSmallerTiles.str()};
   int64_t needed = request.queries ? llvm::divideCeil(*request.queries, native)
                                    : kQueryTiles;
   int64_t tiles = std::clamp<int64_t>(needed, 1, kQueryTiles);
@@ -353,6 +366,7 @@ chooseFragmentBackwardTiles(const TargetDescription &target, HeadDims dims,
                             const BackwardRequest &request) {
   int64_t native = target.mma.rows;
   BackwardTiles tiles;
+  int64_t passedOver = 0;
   tiles.rows = tiles.heads = 2 * native;
   tiles.keys = kQueryTiles * native;
   tiles.queries = tiles.sinkQueries = tiles.captureKeys = native;
@@ -366,21 +380,26 @@ chooseFragmentBackwardTiles(const TargetDescription &target, HeadDims dims,
       divideSums(tiles, dims, queries, native);
       tiles.exceeded =
           findExceeded(target, getMainFragments(target, dims, tiles, request));
-      if (tiles.exceeded.empty())
+      if (tiles.exceeded.empty() && passedOver++ == request.smaller)
         return tiles;
     }
   }
   tiles.addsTerms = false;
   divideSums(tiles, dims, native, native);
   tiles.queryRows = kQueryTiles * native;
-  for (int64_t columns : {native, native / 2}) {
+  SmallVector<int64_t> numbers = {native, native / 2};
+  if (request.smaller != 0)
+    numbers.push_back(native / 4);
+  for (int64_t columns : numbers) {
     tiles.queries = tiles.queryKeys = columns;
     tiles.exceeded =
         findExceeded(target, {getMainFragments(target, dims, tiles, request),
                               getQueryFragments(target, dims, tiles, request)});
-    if (tiles.exceeded.empty())
-      break;
+    if (tiles.exceeded.empty() && passedOver++ == request.smaller)
+      return tiles;
   }
+  if (tiles.exceeded.empty())
+    tiles.exceeded = kNoSmallerTiles;
   return tiles;
 }
 
@@ -402,12 +421,21 @@ BackwardTiles fa4::chooseBackwardTiles(const TargetDescription &target,
   capture.bytes = countTileBytes(dims, tiles.captureRows + tiles.captureKeys);
   if (!findExceeded(target, capture).empty())
     tiles.captureRows = rows;
-  if (hasRoomForQueryGradient(target, dims))
+  int64_t passedOver = 0;
+  if (hasRoomForQueryGradient(target, dims) && passedOver++ == request.smaller)
     return tiles;
-  tiles.queryRows = tiles.queryKeys = rows;
-  if (getMainDemand(target, dims, tiles).columns > int64_t(target.tmemColumns))
-    tiles.queries = rows / 2;
-  tiles.exceeded = findExceeded(target, {getMainDemand(target, dims, tiles),
-                                         getQueryDemand(target, dims, tiles)});
+  tiles.queryRows = rows;
+  for (auto [queries, queryKeys] :
+       {std::pair(rows, rows), {rows / 2, rows}, {rows / 2, rows / 2}}) {
+    tiles.queries = queries;
+    tiles.queryKeys = queryKeys;
+    tiles.exceeded =
+        findExceeded(target, {getMainDemand(target, dims, tiles),
+                              getQueryDemand(target, dims, tiles)});
+    if (tiles.exceeded.empty() && passedOver++ == request.smaller)
+      return tiles;
+  }
+  if (tiles.exceeded.empty())
+    tiles.exceeded = kNoSmallerTiles;
   return tiles;
 }

@@ -50,11 +50,12 @@ static LogicalResult describeTile(Buffer &buffer) {
     buffer.stageSize = getTmemColumns(buffer.channel);
     return success();
   }
-  // A stage of an exchange has room for what is sent, too.
-  buffer.stageSize =
-      buffer.channel.getExchange() || getExchangeBefore(buffer.channel)
-          ? getSmemBytes(buffer.channel)
-          : buffer.tileBytes();
+  // A stage of an exchange has room for what is sent, too, and one with another
+  // behind it ends where that may begin.
+  buffer.stageSize = buffer.stages > 1 || buffer.channel.getExchange() ||
+                             getExchangeBefore(buffer.channel)
+                         ? getSmemBytes(buffer.channel)
+                         : buffer.tileBytes();
   if (type.getRank() != 2)
     return success();
   buffer.span = getSwizzleSpan(buffer.channel);

@@ -80,10 +80,9 @@ void CopyLowering::forMapOfLoad(LoadOp op, ArrayRef<Value> coordinates,
   if (!op.getTo())
     return emit(map);
   const TensorMap &described = signature.tensorMap(op);
-  Value isBehind =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
-                            coordinates[described.getFirst()],
-                            constant(described.getRows()));
+  Value isBehind = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
+                                         coordinates[described.getFirst()],
+                                         constant(described.getRows()));
   auto branch = scf::IfOp::create(b, isBehind, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());

@@ -37,12 +37,20 @@ struct HeadDims {
 };
 HeadDims getHeadDims(attn::AttentionOpInterface op);
 
+/// What whoever compiles an op chooses of its tiles.
+struct TileChoice {
+  /// The number of keys of a block of the forward op; 0 for one that is chosen.
+  int64_t keys = 0;
+  /// How many of the tiles that have room, the largest first, are passed over:
+  /// lanes have more registers for what a region computes beside smaller ones.
+  int64_t smaller = 0;
+};
+
 /// What a choice of tiles depends on beside the target and the head dims.
 struct TileRequest {
   /// The numbers of query rows and of keys, where they are known.
   std::optional<int64_t> queries = std::nullopt, allKeys = std::nullopt;
-  /// The number of keys of a block; 0 for one that is chosen.
-  int64_t keys = 0;
+  TileChoice choice = {};
   /// True if there is neither a mask, at whose edge blocks are computed in
   /// vain, nor a score_mod, which takes registers of its own.
   bool isPlain = false;
@@ -54,9 +62,8 @@ struct TileRequest {
   bool isNarrow = false;
 };
 
-/// Returns what the tiles of `op` depend on. `keys`: the number of keys of a
-/// block, or 0.
-TileRequest getTileRequest(attn::SdpaOp op, int64_t keys);
+/// Returns what the tiles of `op` depend on.
+TileRequest getTileRequest(attn::SdpaOp op, const TileChoice &choice);
 
 /// Returns the tiles for rows of `dims` elements. There are up to two tiles of
 /// the MMA's rows: as many as fit in tensor memory, each with an f32
@@ -65,12 +72,12 @@ TileRequest getTileRequest(attn::SdpaOp op, int64_t keys);
 /// tile has two accumulators of scores. There are fewer if fewer hold the query
 /// rows, and no rows if not even one tile fits. Without a number of keys in the
 /// request, it is the largest power of two for which two tiles fit, but no
-/// fewer than 128.
+/// fewer than 128; a smaller choice has the powers of two below it.
 ///
 /// Where lanes hold the accumulators there are up to three tiles (two for
 /// narrow masks), one for each role of lanes, in as many registers as a thread
 /// has then, and blocks of at most 128 keys, or of 160 in a long sequence
-/// without a mask.
+/// without a mask. A smaller choice has fewer keys, with two tiles at most.
 AttentionTiles chooseAttentionTiles(const TargetDescription &target,
                                     HeadDims dims, const TileRequest &request);
 
@@ -112,10 +119,13 @@ struct BackwardRequest {
   bool hasMaskArithmetic = false;
   /// As that of TileRequest.
   bool readsTables = false;
+  /// As that of TileChoice.
+  int64_t smaller = 0;
 };
 
 /// Returns what the gradient's tiles depend on.
-BackwardRequest getBackwardRequest(attn::SdpaBackwardOp op);
+BackwardRequest getBackwardRequest(attn::SdpaBackwardOp op,
+                                   const TileChoice &choice);
 
 /// Returns tiles of the rows of the target's MMA: keys and queries are both the
 /// rows of a product. dq has a kernel of its own where tensor memory, registers
@@ -125,22 +135,21 @@ BackwardTiles chooseBackwardTiles(const TargetDescription &target,
                                   const BackwardRequest &request);
 
 /// Returns the reason why there is no kernel for `op` on `target`, as one line
-/// that names the combination, or nothing if there is a kernel. `keys` is the
-/// number of keys of a block, or 0 for one that is chosen.
+/// that names the combination, or nothing if there is a kernel.
 std::optional<std::string> explainUnsupported(attn::AttentionOpInterface op,
                                               const TargetDescription &target,
-                                              int64_t keys = 0);
+                                              const TileChoice &choice = {});
 
 /// Returns what to change in `op`, or in the options, so that the reason of
 /// explainUnsupported goes away, as a sentence; nothing if there is a kernel.
 std::optional<std::string> adviseUnsupported(attn::AttentionOpInterface op,
                                              const TargetDescription &target,
-                                             int64_t keys = 0);
+                                             const TileChoice &choice = {});
 
 /// Emits an error on `op` with this reason if there is no kernel for it.
 llvm::LogicalResult checkLegality(attn::AttentionOpInterface op,
                                   const TargetDescription &target,
-                                  int64_t keys = 0);
+                                  const TileChoice &choice = {});
 
 } // namespace fa4
 
