@@ -227,7 +227,7 @@ static Reason checkHeadDims(AttentionOpInterface op,
     return std::nullopt;
   if (choice.smaller != 0 &&
       findExceeded(op, target, dims, {choice.keys}).empty())
-    return llvm::formatv("tiles that are smaller by {0} steps: there are fewer",
+    return llvm::formatv("smaller-tiles={0}: the op has fewer sizes of tiles",
                          choice.smaller);
   std::string blocks =
       choice.keys == 0
