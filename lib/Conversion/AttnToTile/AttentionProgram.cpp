@@ -84,27 +84,16 @@ static StringRef getBoundsName(TokenSide side) {
   return side == TokenSide::Queries ? "cu_seqlens_q" : "cu_seqlens_k";
 }
 
-/// A tile of the list that belongs to no sequence has neither queries nor keys.
-/// It lies behind the last row: it is computed, for one block of zeros, and
-/// nothing of it is stored.
 void AttentionProgram::takeListedTile(Value number) {
-  Value sequence = readIndex(getArgument(kTileSequences), number);
-  Value isOfSequence = less(sequence, zero, arith::CmpIPredicate::sge);
-  batch = max(sequence, 0);
   // Passes know of a number in memory what its bounds tell. A sequence has no
   // more tiles than the list.
+  batch = max(readIndex(getArgument(kTileSequences), number), 0);
   tileIndex = min(max(readIndex(getArgument(kTileNumbers), number), 0),
                   size(getArgument(kTileNumbers), 0));
   for (auto [side, tokens] : {std::pair(TokenSide::Queries, &queryTokens),
-                              std::pair(TokenSide::Keys, &keyTokens)}) {
-    if (!getArgument(getBoundsName(side)))
-      continue;
-    TokenRange found = readTokens(side, batch);
-    Value behind = size(getMatrix(side), order.seq);
-    tokens->first =
-        arith::SelectOp::create(b, isOfSequence, found.first, behind);
-    tokens->end = arith::SelectOp::create(b, isOfSequence, found.end, behind);
-  }
+                              std::pair(TokenSide::Keys, &keyTokens)})
+    if (getArgument(getBoundsName(side)))
+      *tokens = readTokens(side, batch);
   if (!queryTokens.first)
     return;
   Value aligned = mul(ceilDiv(queryTokens.first, kPackedAlignment),

@@ -65,7 +65,8 @@ struct TokenRange {
 
 /// The names of the arguments that list the work tiles of packed sequences
 /// (PackedTilesProgram.h).
-inline constexpr llvm::StringLiteral kTileSequences = "tile_sequences",
+inline constexpr llvm::StringLiteral kTileCounts = "tile_counts",
+                                     kTileSequences = "tile_sequences",
                                      kTileNumbers = "tile_numbers";
 
 /// Where sequences are packed, the numbers of sequence b's queries begin in

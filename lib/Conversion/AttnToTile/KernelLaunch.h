@@ -141,6 +141,9 @@ public:
   void addCapturedVectors();
   void addCapturedScalars();
 
+  /// Sets the kernel's `work_count`, the name of an input.
+  void setWorkCount(llvm::StringRef name) { workCount = name; }
+
   /// Return a grid that counts tiles of `rows` rows, heads and batches of an
   /// argument, the same for an argument with one number for each row, and a
   /// grid that counts tiles of heads of a vector.
@@ -195,6 +198,7 @@ private:
   llvm::SetVector<llvm::StringRef> dynamicDims;
   llvm::SmallVector<mlir::Attribute> conditions;
   bool hasMatrices = false;
+  llvm::StringRef workCount;
 };
 
 } // namespace fa4

@@ -36,7 +36,8 @@ fa4::launchPackedTiles(Conversion &conversion,
   OpFoldResult count =
       conversion.add(conversion.countBlocks(tokens, request.rows),
                      conversion.getSizes(bounds).front());
-  for (auto [name, numbers] : {std::pair(kTileSequences, &tiles.sequences),
+  for (auto [name, numbers] : {std::pair(kTileCounts, &tiles.counts),
+                               std::pair(kTileSequences, &tiles.sequences),
                                std::pair(kTileNumbers, &tiles.numbers)}) {
     *numbers =
         conversion.createWorkspace(count, conversion.builder.getI32Type());
@@ -51,6 +52,8 @@ fa4::launchPackedTiles(Conversion &conversion,
 }
 
 void fa4::addPackedTiles(KernelLaunch &launch, const PackedTiles &tiles) {
+  launch.addInput(kTileCounts, tiles.counts, {tiles.count});
+  launch.setWorkCount(kTileCounts);
   launch.addInput(kTileSequences, tiles.sequences, {tiles.count});
   launch.addInput(kTileNumbers, tiles.numbers, {tiles.count});
 }

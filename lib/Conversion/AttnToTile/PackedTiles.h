@@ -14,10 +14,10 @@
 
 namespace fa4 {
 
-/// The list of a kernel's work tiles: two tensors of i32, one number for each
+/// The list of a kernel's work tiles: three tensors of i32, one number for each
 /// tile.
 struct PackedTiles {
-  mlir::Value sequences, numbers;
+  mlir::Value counts, sequences, numbers;
   std::string count; ///< The name of the dimension.
 };
 
@@ -25,7 +25,8 @@ struct PackedTiles {
 std::optional<PackedTiles> launchPackedTiles(Conversion &conversion,
                                              const PackedTilesRequest &request);
 
-/// Adds the list to the inputs of the kernel that has these work tiles.
+/// Adds the list to the inputs of the kernel that has these work tiles, and
+/// nothing else to work on.
 void addPackedTiles(KernelLaunch &launch, const PackedTiles &tiles);
 
 /// Returns the grid of the kernel whose work tiles have `rows` rows of

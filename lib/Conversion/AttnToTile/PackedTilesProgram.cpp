@@ -65,17 +65,15 @@ void PackedTilesProgram::build() {
       tile::WorkTileOp::create(b, TypeRange{b.getIndexType()}).getResult(0);
   Value first = mul(work, index(kListedTiles));
   Value tiles = positions(kListedTiles, first);
-  Value init[] = {over(index(-1)), over(zero), zero};
+  Value init[] = {over(zero), over(zero), zero};
   ValueRange listed = repeat(
       countSequences(request.side), init,
       [&](Value sequence, ValueRange before) -> SmallVector<Value> {
         return addSequence(sequence, tiles, before[0], before[1], before[2]);
       });
-  Value isOfNone = less(listed[0], over(zero), arith::CmpIPredicate::slt);
-  Value behind = arith::SubIOp::create(b, tiles, over(listed[2]));
+  store(over(listed[2]), kTileCounts, first);
   store(listed[0], kTileSequences, first);
-  store(arith::SelectOp::create(b, isOfNone, behind, listed[1]), kTileNumbers,
-        first);
+  store(listed[1], kTileNumbers, first);
 }
 
 void fa4::buildPackedTilesProgram(AttentionOpInterface op,

@@ -11,15 +11,16 @@
 // lists them: number t of the list is tile tile_numbers[t] of sequence
 // tile_sequences[t]. T rows of N sequences have at most ceildiv(T, rows) + N
 // tiles, since each sequence has at most one that is not whole. The list has
-// one more, as many as there are bounds of sequences. The tiles that this is
-// too many, one or more, belong to no sequence: tile_sequences[t] is -1, and
-// they are numbered as those of one more sequence, behind the last row.
+// one more, as many as there are bounds of sequences. How many tiles there are
+// stands in tile_counts[0], which is the `work_count` of the main kernel:
+// nobody works on those behind, which belong to no sequence.
 //
 // With 128 rows a tile, sequences of 300, 0 and 100 rows (T = 400, N = 3):
 //
 //   t               0  1  2  3  4  5  6
-//   tile_sequences  0  0  0  2 -1 -1 -1
-//   tile_numbers    0  1  2  0  0  1  2
+//   tile_counts     4  4  4  4  4  4  4
+//   tile_sequences  0  0  0  2  0  0  0
+//   tile_numbers    0  1  2  0  0  0  0
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +44,7 @@ inline constexpr int64_t kListedTiles = 128;
 /// Fills the empty body of a kernel. The arguments:
 ///
 ///   q, cu_seqlens_q               or k and cu_seqlens_k, by the side
-///   tile_sequences, tile_numbers  outputs: T tiles each
+///   tile_counts, tile_sequences, tile_numbers  outputs: a number for each tile
 void buildPackedTilesProgram(attn::AttentionOpInterface op,
                              tile::KernelOp kernel,
                              const PackedTilesRequest &request);

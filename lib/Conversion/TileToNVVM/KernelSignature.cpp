@@ -77,6 +77,8 @@ LogicalResult KernelSignature::addPointers() {
   };
   if (failed(fa4::checkEach(kernel, addAccess)))
     return failure();
+  if (std::optional<unsigned> count = kernel.getWorkCountArgument())
+    accessed.insert(*count);
   for (unsigned argument : accessed) {
     MemRefType type = memrefType(argument);
     SmallVector<int64_t> typeStrides;

@@ -427,6 +427,12 @@ LogicalResult RoleLowering::lower() {
     if (!isa<ChannelOp, RoleOp>(op) && llvm::any_of(op.getUsers(), isHere) &&
         failed(lowerOp(op)))
       return failure();
+  OpBuilder::InsertionGuard guard(b);
+  if (kernel.getWorkCount()) {
+    auto branch =
+        scf::IfOp::create(b, work.hasWorkTile(), /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
   if (failed(lowerBlock(role.getBody().front())))
     return failure();
   copies.finish();

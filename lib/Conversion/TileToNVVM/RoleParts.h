@@ -201,6 +201,9 @@ private:
 class WorkLowering : RoleCode {
 public:
   explicit WorkLowering(RoleState &state) : RoleCode(state) {}
+  /// Builds whether there is a first work tile for the CTA, which is so in all
+  /// kernels without a `work_count`.
+  mlir::Value hasWorkTile();
   mlir::LogicalResult lower(WorkTileOp op);
   mlir::LogicalResult lower(ResponseOp op);
   /// Lowers the loop over work tiles, whose body `lowerBody` lowers.
@@ -213,6 +216,7 @@ public:
 
 private:
   mlir::Value sizeNamed(llvm::StringRef name);
+  mlir::Value countAlong(unsigned axis);
   /// The extents of the grid, and their product.
   std::pair<llvm::SmallVector<mlir::Value>, mlir::Value> getExtents();
   /// The block and the group of a work tile (see OrderAttr).

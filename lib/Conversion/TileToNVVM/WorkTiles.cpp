@@ -29,18 +29,38 @@ Value WorkLowering::sizeNamed(StringRef name) {
              : value;
 }
 
+/// Returns how many work tiles, or clusters of them, there are along an axis.
+Value WorkLowering::countAlong(unsigned axis) {
+  ExtentAttr extent = kernel.getNumberedExtent(axis);
+  Value count = sizeNamed(extent.getSize());
+  if (extent.getTile() > 1)
+    count = arith::CeilDivUIOp::create(b, count, constant(extent.getTile()));
+  std::optional<unsigned> argument = kernel.getWorkCountArgument();
+  if (axis != 0 || !argument)
+    return count;
+  // The launch in front of this one may have written it, when this one had
+  // begun: it is not what ld.global.nc reads.
+  Value listed = LLVM::LoadOp::create(b, b.getI32Type(),
+                                      globalPointer(*argument, constant(0)));
+  return arith::MinUIOp::create(b, listed, count);
+}
+
+Value WorkLowering::hasWorkTile() {
+  bool isNumbered = kernel.getScheduleOrGrid() != Schedule::Grid;
+  Value count = isNumbered ? getExtents().second : countAlong(0);
+  Value number = readRegister(b, isNumbered ? getNumberRegister() : "ctaid.x");
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, number, count);
+}
+
 /// The extents of what is numbered, work tiles or clusters of them, and their
 /// number.
 std::pair<SmallVector<Value>, Value> WorkLowering::getExtents() {
   SmallVector<Value> extents;
   Value product;
   for (unsigned axis = 0; axis < kernel.getGrid().size(); ++axis) {
-    ExtentAttr extent = kernel.getNumberedExtent(axis);
-    Value size = sizeNamed(extent.getSize());
-    if (extent.getTile() > 1)
-      size = arith::CeilDivUIOp::create(b, size, constant(extent.getTile()));
-    extents.push_back(size);
-    product = product ? arith::MulIOp::create(b, product, size) : size;
+    extents.push_back(countAlong(axis));
+    product = product ? arith::MulIOp::create(b, product, extents.back())
+                      : extents.back();
   }
   return {extents, product};
 }

@@ -8,19 +8,25 @@
 // CHECK-SAME:  grid = [#tile.extent<"ceildiv(Tq, 256) + Bounds" by 128>]
 // CHECK:       scf.for {{.*}} -> (vector<128xindex>, vector<128xindex>, index)
 
-// The main kernel has a work tile for each of the list and each head. Rows count
+// The main kernel has a work tile for each of the list that belongs to a sequence, and each head. Rows count
 // from the first one of the sequence, and the result ends with its last one: the
 // rows behind belong to the next sequence.
 // CHECK-LABEL: tile.kernel @forward_kernel(
 // CHECK-SAME:  tile.name = "out", tile.output = "partial"
 // CHECK-SAME:  grid = [#tile.extent<"ceildiv(Tq, 256) + Bounds">, #tile.extent<"Hq">]
+// CHECK-SAME:  work_count = "tile_counts"
 // CHECK:       %[[WORK:.*]]:2 = tile.work_tile
-// CHECK:       tile.load_scalar %{{.*}}[%[[WORK]]#0]
-// CHECK:       %[[IS_TILE:.*]] = arith.cmpi sge
-// CHECK:       %[[FIRST:.*]] = arith.select %[[IS_TILE]]
-// CHECK:       %[[END:.*]] = arith.select %[[IS_TILE]]
+// CHECK-COUNT-2: tile.load_scalar %{{.*}}[%[[WORK]]#0]
+// CHECK:       tile.load_scalar
+// CHECK-NEXT:  arith.index_cast
+// CHECK-NEXT:  arith.maxsi
+// CHECK-NEXT:  %[[FIRST:.*]] = arith.minsi
+// CHECK:       tile.load_scalar
+// CHECK-NEXT:  arith.index_cast
+// CHECK-NEXT:  arith.maxsi
+// CHECK-NEXT:  %[[END:.*]] = arith.minsi
 // CHECK:       %[[ROW:.*]] = arith.addi %[[FIRST]]
-// CHECK:       tile.load %{{.*}}[%[[ROW]], %[[WORK]]#1, %{{.*}}] dims [0, 2]
+// CHECK:       tile.load %{{.*}}[%[[ROW]], %[[WORK]]#1, %{{.*}}] dims [0, 2] to(%[[END]])
 // CHECK:       tile.store %{{.*}}, %{{.*}}[%[[ROW]], %[[WORK]]#1, %{{.*}}] dims [0, 2] to(%[[END]])
 // CHECK:       tile.store %{{.*}}, %{{.*}}[%[[WORK]]#1, %[[ROW]]] to(%[[END]])
 func.func @forward(%x: tensor<?x?x64xbf16>, %cu: tensor<?xi32>) -> (tensor<?x?x64xbf16>, tensor<?x?xf32>) {

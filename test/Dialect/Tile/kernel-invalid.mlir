@@ -322,3 +322,42 @@ tile.kernel @integer(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"], tile
 tile.kernel @nan(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"], tile.output = "once", tile.if_empty = 0x7FC00000 : f32})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N">]} {
 }
+
+// -----
+
+// expected-error @below {{has a work_count of 'n', which is no argument of one dimension of i32}}
+tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N">], work_count = "n"} {
+}
+
+// -----
+
+// expected-error @below {{has a work_count of 'x', which is no argument of one dimension of i32}}
+tile.kernel @k(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N">], work_count = "x"} {
+}
+
+// -----
+
+// expected-error @below {{writes to 'n', its work_count}}
+tile.kernel @k(%n: memref<?xi32> {tile.name = "n", tile.dims = ["N"], tile.output = "partial"})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N">], work_count = "n"} {
+}
+
+// -----
+
+// expected-error @below {{has a work_count and a cluster: not supported}}
+tile.kernel @k(%n: memref<?xi32> {tile.name = "n", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N">], cluster = #tile.cluster<size = 2, axis = 0>, work_count = "n"} {
+}
+
+// -----
+
+// expected-error @below {{has a work_count and turns: not supported}}
+tile.kernel @k(%n: memref<?xi32> {tile.name = "n", tile.dims = ["N"]},
+               %turns: memref<?xi32> {tile.name = "turns", tile.dims = ["N"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N">], work_count = "n"} {
+  %i = tile.work_tile : index
+  %turn = tile.await_turn %turns[%i] of %i in %i to %i : memref<?xi32>
+  tile.pass_turn %turn
+}

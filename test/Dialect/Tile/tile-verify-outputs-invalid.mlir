@@ -472,3 +472,17 @@ tile.kernel @no_dimension(%x: memref<?x64xf32> {tile.name = "x", tile.dims = ["N
     tile.store %t, %y[%row, %c0] : vector<128x64xf32>, memref<?x64xf32>
   }
 }
+
+// -----
+
+// Some of the work tiles of the grid are none.
+tile.kernel @count(%y: memref<?xf32> {tile.name = "y", tile.dims = ["N"], tile.output = "once"},
+                   %n: memref<?xi32> {tile.name = "n", tile.dims = ["M"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 128>], work_count = "n"} {
+  %i = tile.work_tile : index
+  %c128 = arith.constant 128 : index
+  %first = arith.muli %i, %c128 : index
+  %v = arith.constant dense<0.0> : vector<128xf32>
+  // expected-error @below {{output 'y': not proven that each element is written once: 'work_count' leaves out work tiles of the grid}}
+  tile.store %v, %y[%first] : vector<128xf32>, memref<?xf32>
+}

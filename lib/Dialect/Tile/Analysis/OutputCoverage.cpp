@@ -391,6 +391,9 @@ Coverage OutputCheck::run() {
   if (kinds != Coverage::Proven || stores.empty() ||
       kind == OutputKind::Partial || kind == OutputKind::Ordered)
     return kinds;
+  if (kernel.getWorkCount() && kind == OutputKind::Once)
+    return unknown(stores.front().op,
+                   "'work_count' leaves out work tiles of the grid");
   all.joinBranches();
   stores = all.getStores();
   for (const OutputStore &store : stores)

@@ -358,6 +358,32 @@ static LogicalResult verifyCluster(KernelOp op) {
   return success();
 }
 
+std::optional<unsigned> KernelOp::getWorkCountArgument() {
+  for (unsigned arg = 0; getWorkCount() && arg < getNumArguments(); ++arg)
+    if (getArgName(arg) == *getWorkCount())
+      return arg;
+  return std::nullopt;
+}
+
+static LogicalResult verifyWorkCount(KernelOp op) {
+  if (!op.getWorkCount())
+    return success();
+  std::optional<unsigned> argument = op.getWorkCountArgument();
+  auto type = argument ? dyn_cast<MemRefType>(op.getArgumentTypes()[*argument])
+                       : MemRefType();
+  if (!type || type.getRank() != 1 || !type.getElementType().isInteger(32))
+    return op.emitOpError("has a work_count of '")
+           << *op.getWorkCount()
+           << "', which is no argument of one dimension of i32";
+  if (op.getOutputKind(*argument))
+    return op.emitOpError("writes to '")
+           << *op.getWorkCount() << "', its work_count";
+  // A pair has two work tiles, of which the second one may be one too many.
+  if (op.getCluster())
+    return op.emitOpError("has a work_count and a cluster: not supported");
+  return success();
+}
+
 ExtentAttr KernelOp::getNumberedExtent(unsigned axis) {
   auto extent = cast<ExtentAttr>(getGrid()[axis]);
   ClusterAttr cluster = getClusterAttr();
@@ -407,7 +433,8 @@ LogicalResult KernelOp::verify() {
   if (failed(verifyGrid(*this, dimNames)))
     return failure();
   return failure(failed(verifyOrder(*this, dimNames)) ||
-                 failed(verifyCluster(*this)));
+                 failed(verifyCluster(*this)) ||
+                 failed(verifyWorkCount(*this)));
 }
 
 /// Checks the tiles of `op`, which may be an operation of another dialect:
@@ -481,6 +508,10 @@ LogicalResult KernelOp::verifyRegions() {
   if (failed(fa4::checkEach(*this, verifyTileSizes)) ||
       failed(verifyScalarSources(*this)))
     return failure();
+  // A work tile that waits for its turn would wait for ones that nobody works
+  // on.
+  if (getWorkCount() && fa4::containsOp<AwaitTurnOp>(*this))
+    return emitOpError("has a work_count and turns: not supported");
   return fa4::runToolCheck(*this);
 }
 

@@ -19,7 +19,7 @@ import numpy as np
 from fa4 import reference
 from fa4_testing import gpu
 from fa4_testing.programs import mods
-from fa4_testing.programs.program import STAGES, Failed, Form, check_assembly, clauses_of, seeds_by_policy
+from fa4_testing.programs.program import STAGES, Failed, Form, clauses_of, seeds_by_policy, without_spills
 
 
 @dataclass(frozen=True)
@@ -170,16 +170,17 @@ def run(
 ):
     """As `fa4_testing.programs.program.run`, of a gradient, whose protocols are proven by fa4-compile. Raises Failed."""
     last = STAGES.index(until)
+
+    def compile(option):
+        return gpu.compile_launches(text or gradient.mlir(), folder, gradient.chip, options=[option, *gradient.options])
+
     try:
-        launches = gpu.compile_launches(
-            text or gradient.mlir(), folder, gradient.chip, options=["--verify-ptx=false", *gradient.options]
-        )
+        launches = compile("--verify-ptx=false")
     except gpu.CompileError as error:
         raise Failed("compile", str(error)) from None
     spills = ""
-    for ptx in launches.ptx if ptxas and last >= STAGES.index("ptxas") else ():
-        if said := check_assembly(ptx, gradient.chip):
-            spills = f"{ptx.name}: {said}"
+    if ptxas and last >= STAGES.index("ptxas"):
+        launches, spills = without_spills(launches, compile, gradient.chip)
     if last < STAGES.index("simulate"):
         return
     given = gradient.draw_with(data_seed)

@@ -371,6 +371,16 @@ def check_assembly(ptx: Path, chip: str) -> str:
     return str(said) if said.spill_stores or said.spill_loads or said.stack else ""
 
 
+def without_spills(kernel, compile, chip):
+    """Returns the kernel, and what ptxas says of local memory. A kernel that spills is compiled again by `compile`, with ptxas: the
+    compiler takes smaller tiles then, if there are any with which nothing spills. Raises Failed."""
+    said = "".join(check_assembly(ptx, chip) for ptx in gpu.ptx_files(kernel))
+    try:
+        return (compile("--verify-ptx"), "") if said else (kernel, "")
+    except gpu.CompileError:
+        return kernel, said
+
+
 def seeds_by_policy(seeds: tuple[int, int]):
     """(policy, seeds) of the simulations: the first policy with all seeds, the second with the later half of them."""
     later = (sum(seeds) + 1) // 2, seeds[1]
@@ -392,18 +402,20 @@ def run(
     `seeds` and the second with the later half of them, and compares. What comes behind
     the stage `until` is left out. Raises Failed."""
     last = STAGES.index(until)
+
+    def compile(option):
+        levels = ",".join(["ptx", *VERIFIED])
+        return gpu.compile_any(text or program.mlir(), folder, program.chip, levels, [option, *program.options])
+
     try:
-        kernel = gpu.compile_any(
-            text or program.mlir(), folder, program.chip, ",".join(["ptx", *VERIFIED]),
-            ["--verify-ptx=false", *program.options],
-        )
+        kernel = compile("--verify-ptx=false")
     except gpu.CompileError as error:
         raise Failed("compile", str(error)) from None
-    for level in VERIFIED if last >= STAGES.index("verify") else ():
-        verify(kernel, level)
     spills = ""
     if ptxas and last >= STAGES.index("ptxas"):
-        spills = "".join(check_assembly(ptx, program.chip) for ptx in gpu.ptx_files(kernel))
+        kernel, spills = without_spills(kernel, compile, program.chip)
+    for level in VERIFIED if last >= STAGES.index("verify") else ():
+        verify(kernel, level)
     if last < STAGES.index("simulate"):
         return
     arrays = program.draw(data_seed)

@@ -86,6 +86,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     |---|---|
     | `chip` | the chip, for example `sm_100a`: one of those that have a target description |
     | `grid` | up to three `#tile.extent`: the work tiles, which `tile.work_tile` and `tile.work` count |
+    | `work_count` | the name of an argument, a tensor of one dimension of `i32` that the kernel does not write: its first element says how many of the work tiles along the first axis of `grid` there are, which may be fewer than the extent. Nobody works on those behind |
     | `schedule` | which CTA works on which work tile (`#tile.schedule`); one CTA a work tile without it |
     | `order` | in which order they are worked on (`#tile.order`); only beside a `schedule` |
     | `cluster` | which work tiles two CTAs work on together (`#tile.cluster`); each CTA for itself without it. `tile-pair-ctas` sets it |
@@ -124,6 +125,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
     OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
     StrAttr:$chip, TypedArrayAttrBase<Tile_ExtentAttr, "grid extents">:$grid,
+    OptionalAttr<StrAttr>:$work_count,
     OptionalAttr<Tile_ScheduleAttr>:$schedule, OptionalAttr<Tile_OrderAttr>:$order,
     OptionalAttr<Tile_ClusterAttr>:$cluster, OptionalAttr<Tile_PlanAttr>:$plan,
     OptionalAttr<I64Attr>:$smem_bytes, OptionalAttr<I64Attr>:$tmem_columns);
@@ -145,6 +147,9 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     ::llvm::StringRef getArgName(unsigned arg);
     /// What `tile.output` of argument `arg` says, if it is there.
     ::std::optional<OutputKind> getOutputKind(unsigned arg);
+    /// Returns the number of the argument that `work_count` names, if it is
+    /// there.
+    ::std::optional<unsigned> getWorkCountArgument();
     /// `grid` without the attribute.
     Schedule getScheduleOrGrid() { return getSchedule().value_or(Schedule::Grid); }
     /// Returns the number of CTAs that work together: 1 without `cluster`.
