@@ -70,7 +70,7 @@ SPILLING = {
 @pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")
 @pytest.mark.parametrize("name", SPILLING)
 def test_region_that_spills(name, tmp_path):
-    """ptxas finds spills: the compiler must take smaller tiles, say so in the manifest, and be right."""
+    """The kernel of the largest tiles spills: the compiler must take smaller tiles, say so in the manifest, and be right."""
     form = SPILLING[name]
     compiled = gpu.compile_any(form.mlir(), tmp_path, form.chip, options=["--verify-ptx"])
     made = json.loads(compiled.manifest.read_text())

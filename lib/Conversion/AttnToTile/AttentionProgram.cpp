@@ -90,10 +90,14 @@ void AttentionProgram::takeListedTile(Value number) {
   batch = max(readIndex(getArgument(kTileSequences), number), 0);
   tileIndex = min(max(readIndex(getArgument(kTileNumbers), number), 0),
                   size(getArgument(kTileNumbers), 0));
-  for (auto [side, tokens] : {std::pair(TokenSide::Queries, &queryTokens),
-                              std::pair(TokenSide::Keys, &keyTokens)})
-    if (getArgument(getBoundsName(side)))
-      *tokens = readTokens(side, batch);
+  auto readTokens = [&](TokenSide side, const BoundNames &names) -> TokenRange {
+    if (!getMatrix(side))
+      return {};
+    return clampTokens(side, {readIndex(getArgument(names.first), number),
+                              readIndex(getArgument(names.end), number)});
+  };
+  queryTokens = readTokens(TokenSide::Queries, kTileQueries);
+  keyTokens = readTokens(TokenSide::Keys, kTileKeys);
   if (!queryTokens.first)
     return;
   Value aligned = mul(ceilDiv(queryTokens.first, kPackedAlignment),
@@ -103,12 +107,16 @@ void AttentionProgram::takeListedTile(Value number) {
       add(paddedRows.first, sub(queryTokens.end, queryTokens.first));
 }
 
-TokenRange AttentionProgram::readTokens(TokenSide side, Value sequence) {
+TokenRange AttentionProgram::readBounds(TokenSide side, Value sequence) {
   Value bounds = getArgument(getBoundsName(side));
+  return {readIndex(bounds, sequence), readIndex(bounds, add(sequence, one))};
+}
+
+TokenRange AttentionProgram::clampTokens(TokenSide side,
+                                         const TokenRange &bounds) {
   Value count = size(getMatrix(side), order.seq);
-  Value first = min(max(readIndex(bounds, sequence), 0), count);
-  Value end = min(max(readIndex(bounds, add(sequence, one)), first), count);
-  return {first, end};
+  Value first = min(max(bounds.first, 0), count);
+  return {first, min(max(bounds.end, first), count)};
 }
 
 Value AttentionProgram::countSequences(TokenSide side) {

@@ -69,6 +69,14 @@ inline constexpr llvm::StringLiteral kTileCounts = "tile_counts",
                                      kTileSequences = "tile_sequences",
                                      kTileNumbers = "tile_numbers";
 
+/// The names of those with the bounds of the tile's sequence.
+struct BoundNames {
+  llvm::StringLiteral first, end;
+};
+inline constexpr BoundNames kTileQueries = {"tile_first_queries",
+                                            "tile_end_queries"};
+inline constexpr BoundNames kTileKeys = {"tile_first_keys", "tile_end_keys"};
+
 /// Where sequences are packed, the numbers of sequence b's queries begin in
 /// workspaces at row align(first, kPackedAlignment) + kPackedAlignment * b, if
 /// `first` is the sequence's first row in q, and are followed by zeros up to a
@@ -124,9 +132,13 @@ protected:
   /// sides are set; otherwise, tensors are one sequence.
   mlir::Value takeWorkTile(int64_t rows);
   mlir::Value size(mlir::Value memref, unsigned dim);
-  /// Returns the rows of packed sequence `sequence`. Bounds in memory that are
-  /// no rows, or do not ascend, count as the nearest that do.
-  TokenRange readTokens(TokenSide side, mlir::Value sequence);
+  /// Returns the number at an index of a tensor of i32.
+  mlir::Value readIndex(mlir::Value memref, mlir::Value at);
+  /// Returns the bounds of packed sequence `sequence` as they stand in memory.
+  TokenRange readBounds(TokenSide side, mlir::Value sequence);
+  /// Returns the rows of a matrix between two bounds. Those that are no rows,
+  /// or do not ascend, count as the nearest that do.
+  TokenRange clampTokens(TokenSide side, const TokenRange &bounds);
   mlir::Value countSequences(TokenSide side);
   /// Returns true if the number of keys of a sequence stands in memory.
   bool hasOwnLengths() { return order.isPacked() || attention.getSeqlensK(); }
@@ -205,7 +217,6 @@ protected:
 
 private:
   void takeListedTile(mlir::Value number);
-  mlir::Value readIndex(mlir::Value memref, mlir::Value at);
   llvm::StringRef getName(mlir::Value argument);
   bool isOfKeys(mlir::Value memref);
   const TokenRange &tokensOf(mlir::Value memref);

@@ -26,8 +26,8 @@ fa4::launchPackedTiles(Conversion &conversion,
   KernelLaunch launch(conversion);
   launch.addInput(isOfQueries ? "q" : "k", matrix,
                   isOfQueries ? names.queries() : names.keys());
-  launch.addInput(isOfQueries ? "cu_seqlens_q" : "cu_seqlens_k", bounds,
-                  names.bounds());
+  launch.addInput("cu_seqlens_q", op.getCuSeqlensQ(), names.bounds());
+  launch.addInput("cu_seqlens_k", op.getCuSeqlensK(), names.bounds());
   PackedTiles tiles;
   tiles.count = tile::addSizes(
       tile::countBlocks(launch.getDim(0, names.order.seq), request.rows),
@@ -36,26 +36,26 @@ fa4::launchPackedTiles(Conversion &conversion,
   OpFoldResult count =
       conversion.add(conversion.countBlocks(tokens, request.rows),
                      conversion.getSizes(bounds).front());
-  for (auto [name, numbers] : {std::pair(kTileCounts, &tiles.counts),
-                               std::pair(kTileSequences, &tiles.sequences),
-                               std::pair(kTileNumbers, &tiles.numbers)}) {
-    *numbers =
-        conversion.createWorkspace(count, conversion.builder.getI32Type());
-    // Without rows, no kernel reads the list.
-    launch.addOutput(name, *numbers, {tiles.count}, kOnce, 0.0f);
-  }
+  for (StringRef name :
+       {kTileCounts, kTileSequences, kTileNumbers, kTileQueries.first,
+        kTileQueries.end, kTileKeys.first, kTileKeys.end})
+    tiles.columns.emplace_back(
+        name,
+        conversion.createWorkspace(count, conversion.builder.getI32Type()));
+  // Without rows, no kernel reads the list.
+  for (auto &[name, numbers] : tiles.columns)
+    launch.addOutput(name, numbers, {tiles.count}, kOnce, 0.0f);
   launch.emit(isOfQueries ? "_query_tiles_kernel" : "_key_tiles_kernel",
-              launch.countHeads(2, kListedTiles), [&](tile::KernelOp kernel) {
+              launch.countHeads(3, kListedTiles), [&](tile::KernelOp kernel) {
                 buildPackedTilesProgram(op, kernel, request);
               });
   return tiles;
 }
 
 void fa4::addPackedTiles(KernelLaunch &launch, const PackedTiles &tiles) {
-  launch.addInput(kTileCounts, tiles.counts, {tiles.count});
+  for (auto &[name, numbers] : tiles.columns)
+    launch.addInput(name, numbers, {tiles.count});
   launch.setWorkCount(kTileCounts);
-  launch.addInput(kTileSequences, tiles.sequences, {tiles.count});
-  launch.addInput(kTileNumbers, tiles.numbers, {tiles.count});
 }
 
 SmallVector<Attribute>
@@ -64,7 +64,7 @@ fa4::countWorkTiles(const KernelLaunch &launch,
                     int64_t rows) {
   SmallVector<Attribute> grid = launch.countRows(argument, rows);
   if (tiles)
-    grid.front() = tile::ExtentAttr::get(tiles->sequences.getContext(),
+    grid.front() = tile::ExtentAttr::get(grid.front().getContext(),
                                          tiles->count, /*tile=*/1);
   return grid;
 }

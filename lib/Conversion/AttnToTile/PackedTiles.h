@@ -14,10 +14,10 @@
 
 namespace fa4 {
 
-/// The list of a kernel's work tiles: three tensors of i32, one number for each
-/// tile.
+/// The list of a kernel's work tiles: tensors of i32 by the names of arguments,
+/// each with one number for each tile.
 struct PackedTiles {
-  mlir::Value counts, sequences, numbers;
+  llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>> columns;
   std::string count; ///< The name of the dimension.
 };
 

@@ -13,6 +13,11 @@ using namespace mlir;
 using namespace fa4;
 using namespace fa4::attn;
 
+/// What is listed of each tile.
+static constexpr llvm::StringLiteral kColumns[] = {
+    kTileSequences,   kTileNumbers,    kTileQueries.first,
+    kTileQueries.end, kTileKeys.first, kTileKeys.end};
+
 namespace {
 class PackedTilesProgram : AttentionProgram {
 public:
@@ -27,10 +32,11 @@ private:
     return vector::BroadcastOp::create(
         b, VectorType::get({kListedTiles}, b.getIndexType()), scalar);
   }
-  /// Sets what `tiles` are of the sequence, whose first tile is `firstTile`:
-  /// returns their sequences, their numbers, and the first tile behind it.
-  SmallVector<Value> addSequence(Value sequence, Value tiles, Value sequences,
-                                 Value numbers, Value firstTile);
+  /// Sets what is listed of those of `tiles` that are the sequence's. `before`
+  /// has the columns of the list, in the order of kColumns, and the sequence's
+  /// first tile; returns the same behind the sequence.
+  SmallVector<Value> addSequence(Value sequence, Value tiles,
+                                 ValueRange before);
   void store(Value tiles, StringRef name, Value first);
 
   PackedTilesRequest request;
@@ -38,19 +44,26 @@ private:
 } // namespace
 
 SmallVector<Value> PackedTilesProgram::addSequence(Value sequence, Value tiles,
-                                                   Value sequences,
-                                                   Value numbers,
-                                                   Value firstTile) {
+                                                   ValueRange before) {
   using Predicate = arith::CmpIPredicate;
-  TokenRange tokens = readTokens(request.side, sequence);
+  TokenRange queries = readBounds(TokenSide::Queries, sequence);
+  TokenRange keys = readBounds(TokenSide::Keys, sequence);
+  TokenRange tokens = clampTokens(
+      request.side, request.side == TokenSide::Queries ? queries : keys);
+  Value firstTile = before.back();
   Value endTile =
       add(firstTile, ceilDiv(sub(tokens.end, tokens.first), request.rows));
   Value isOfSequence =
       arith::AndIOp::create(b, less(tiles, over(firstTile), Predicate::sge),
                             less(tiles, over(endTile), Predicate::slt));
   Value number = arith::SubIOp::create(b, tiles, over(firstTile));
-  return {arith::SelectOp::create(b, isOfSequence, over(sequence), sequences),
-          arith::SelectOp::create(b, isOfSequence, number, numbers), endTile};
+  Value listed[] = {over(sequence),    number,           over(queries.first),
+                    over(queries.end), over(keys.first), over(keys.end)};
+  SmallVector<Value> behind;
+  for (auto [column, value] : llvm::zip_equal(before.drop_back(), listed))
+    behind.push_back(arith::SelectOp::create(b, isOfSequence, value, column));
+  behind.push_back(endTile);
+  return behind;
 }
 
 void PackedTilesProgram::store(Value tiles, StringRef name, Value first) {
@@ -65,15 +78,15 @@ void PackedTilesProgram::build() {
       tile::WorkTileOp::create(b, TypeRange{b.getIndexType()}).getResult(0);
   Value first = mul(work, index(kListedTiles));
   Value tiles = positions(kListedTiles, first);
-  Value init[] = {over(zero), over(zero), zero};
-  ValueRange listed = repeat(
-      countSequences(request.side), init,
-      [&](Value sequence, ValueRange before) -> SmallVector<Value> {
-        return addSequence(sequence, tiles, before[0], before[1], before[2]);
-      });
-  store(over(listed[2]), kTileCounts, first);
-  store(listed[0], kTileSequences, first);
-  store(listed[1], kTileNumbers, first);
+  SmallVector<Value> init(std::size(kColumns), over(zero));
+  init.push_back(zero);
+  ValueRange listed = repeat(countSequences(request.side), init,
+                             [&](Value sequence, ValueRange before) {
+                               return addSequence(sequence, tiles, before);
+                             });
+  store(over(listed.back()), kTileCounts, first);
+  for (auto [name, column] : llvm::zip_equal(kColumns, listed.drop_back()))
+    store(column, name, first);
 }
 
 void fa4::buildPackedTilesProgram(AttentionOpInterface op,

@@ -17,10 +17,16 @@
 //
 // With 128 rows a tile, sequences of 300, 0 and 100 rows (T = 400, N = 3):
 //
-//   t               0  1  2  3  4  5  6
-//   tile_counts     4  4  4  4  4  4  4
-//   tile_sequences  0  0  0  2  0  0  0
-//   tile_numbers    0  1  2  0  0  0  0
+//   t                   0    1    2    3  4  5  6
+//   tile_counts         4    4    4    4  4  4  4
+//   tile_sequences      0    0    0    2  0  0  0
+//   tile_numbers        0    1    2    0  0  0  0
+//   tile_first_queries  0    0    0  300  0  0  0
+//   tile_end_queries  300  300  300  400  0  0  0
+//
+// tile_first_keys and tile_end_keys are the same of the keys. They are the
+// bounds as they stand in cu_seqlens, so that a kernel finds its rows by one
+// access to memory, and not by two, of which one waits for the other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,8 +49,9 @@ inline constexpr int64_t kListedTiles = 128;
 
 /// Fills the empty body of a kernel. The arguments:
 ///
-///   q, cu_seqlens_q               or k and cu_seqlens_k, by the side
-///   tile_counts, tile_sequences, tile_numbers  outputs: a number for each tile
+///   q, or k                     by the side
+///   cu_seqlens_q, cu_seqlens_k
+///   tile_counts, and as above   outputs: a number for each tile
 void buildPackedTilesProgram(attn::AttentionOpInterface op,
                              tile::KernelOp kernel,
                              const PackedTilesRequest &request);

@@ -29,11 +29,11 @@ struct TensorMap {
   /// behind that are out of bounds, and no coordinate is negative, which stores
   /// must not have.
   int second = -1;
-  /// Whether the map begins R rows in front of the tensor, as above. A load with
-  /// nothing in bounds reads from where its map begins, on a card, and there may
-  /// be no memory in front of the tensor. So a load has a second map, with the
-  /// same dimensions, which begins where the tensor does, and takes that where
-  /// all of the tile is behind `to`.
+  /// Whether the map begins R rows in front of the tensor, as above. A load
+  /// with nothing in bounds reads from where its map begins, on a card, and
+  /// there may be no memory in front of the tensor. So a load has a second map,
+  /// with the same dimensions, which begins where the tensor does, and takes
+  /// that where all of the tile is behind `to`.
   bool beginsInFront = false;
 
   /// Returns the place in `dims` at which the dimension of rows stands first.
@@ -46,8 +46,8 @@ struct TensorMap {
 
   bool operator==(const TensorMap &other) const {
     return argument == other.argument && dims == other.dims &&
-           box == other.box && span == other.span &&
-           second == other.second && beginsInFront == other.beginsInFront;
+           box == other.box && span == other.span && second == other.second &&
+           beginsInFront == other.beginsInFront;
   }
 };
 
