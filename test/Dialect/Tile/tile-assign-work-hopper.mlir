@@ -63,3 +63,19 @@ func.func @gradient(%x: memref<?x?x8x64xbf16>, %lse: memref<?x8x?xf32>, %dq: mem
       memref<?x?x8x64xbf16>, memref<?x?x8x64xbf16>, memref<?x8x?xf32>
   return
 }
+
+// -----
+
+// Each head has the same list of tiles of packed sequences, so that heads are worked on side by side: one after the other, a
+// CTA would have the same long sequence of many heads.
+// CHECK-LABEL: tile.kernel @packed_kernel
+// CHECK-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = {{[0-9]+}}>
+// CHECK-SAME: schedule = #tile.schedule<static>
+// CHECK-SAME: work_count = "tile_counts"
+// GRID-LABEL: llvm.func @packed_kernel
+// ASKED-LABEL: tile.kernel @packed_kernel
+func.func @packed(%q: memref<?x8x64xbf16>, %o: memref<?x8x64xbf16>, %n: memref<?xi32>) {
+  attn.sdpa %q, %q, %q layout<thd> cu_seqlens(%n, %n : memref<?xi32>, memref<?xi32>) outs(%o : memref<?x8x64xbf16>)
+    : memref<?x8x64xbf16>, memref<?x8x64xbf16>, memref<?x8x64xbf16>
+  return
+}
