@@ -159,8 +159,8 @@ def page(recorded):
     against = {kind: [found["us"][PEER] / found["us"]["packed"] for name, found in recorded["rows"].items()
                       if name.startswith(kind) and {PEER, "packed"} <= found["us"].keys()] for kind in KINDS}  # fmt: skip
     missed = list(missed_bars(recorded))
-    means = " and ".join(f"{geometric_mean(ratios):.2f} times torch's speed {what}" for ratios, what in zip(against.values(), ("forward", "backward")) if ratios)
-    state = f"On an {recorded['card']}, packed sequences have {means}, in the geometric mean; {len(recorded['rows']) - len(missed)} of {len(recorded['rows'])} rows meet the bar"
+    means = " and ".join(f"{geometric_mean(ratios):.2f} times {what}" for ratios, what in zip(against.values(), ("forward", "backward")) if ratios)
+    state = f"On an {recorded['card']}, packed sequences have torch's speed {means}, in the geometric mean; {len(recorded['rows']) - len(missed)} of {len(recorded['rows'])} rows meet the bar"
     head = results.head("Packed sequences on Hopper", state, "./bench/varlen --report --write", recorded["commit"], recorded["date"])
     text = f"""\
 bf16, {HEADS} heads of q, k and v, medians of bursts of {recorded["launches"]} launches, all candidates in turn in one process; driver
