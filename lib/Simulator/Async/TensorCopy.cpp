@@ -165,13 +165,32 @@ static bool readMap(Exec &exec, const Inst &inst, const TensorForm &form,
   return false;
 }
 
+/// Reports a copy that does not begin at 16 bytes of a row. The PTX ISA does
+/// not mention it, but on an H200 each is an illegal instruction, loads, stores
+/// and reductions, of elements of 1, 2 and 4 bytes, with and without swizzling.
+/// Nobody has tried it on Blackwell.
+static bool checkBytesOfRow(Exec &exec, const Inst &inst, unsigned lane,
+                            const TensorMap &map, const int32_t *coordinates) {
+  int64_t bytes = int64_t(coordinates[0]) * map.elementBits() / 8;
+  if (exec.program.smVersion != 90 || bytes % 16 == 0)
+    return true;
+  exec.report(
+      inst, "misaligned",
+      formatv("coordinate 0 is {0}, {1} bytes, not a multiple of 16; on "
+              "a card this is an illegal instruction",
+              coordinates[0], bytes)
+          .str(),
+      lane);
+  return false;
+}
+
 /// Reports a copy that begins within a byte, or within the 128 elements that
 /// padded ones are copied in.
 static bool checkFirstCoordinate(Exec &exec, const Inst &inst, unsigned lane,
                                  const TensorMap &map,
                                  const int32_t *coordinates) {
   if (map.elementBits() >= 8)
-    return true;
+    return checkBytesOfRow(exec, inst, lane, map, coordinates);
   int step = map.isPadded() ? 128 : 2;
   if (coordinates[0] % step == 0)
     return true;

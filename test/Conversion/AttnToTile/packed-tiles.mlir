@@ -6,7 +6,7 @@
 // CHECK-LABEL: tile.kernel @forward_query_tiles_kernel(
 // CHECK-SAME:  tile.dims = ["ceildiv(Tq, 256) + Bounds"], tile.if_empty = 0.000000e+00 : f32, tile.name = "tile_sequences", tile.output = "once"
 // CHECK-SAME:  grid = [#tile.extent<"ceildiv(Tq, 256) + Bounds" by 128>]
-// CHECK:       scf.for {{.*}} -> (vector<128xindex>, vector<128xindex>, index)
+// CHECK:       scf.for {{.*}} -> (vector<128xindex>, vector<128xindex>, vector<128xindex>, vector<128xindex>, vector<128xindex>, vector<128xindex>, index)
 
 // The main kernel has a work tile for each of the list that belongs to a sequence, and each head. Rows count
 // from the first one of the sequence, and the result ends with its last one: the
@@ -16,14 +16,9 @@
 // CHECK-SAME:  grid = [#tile.extent<"ceildiv(Tq, 256) + Bounds">, #tile.extent<"Hq">]
 // CHECK-SAME:  work_count = "tile_counts"
 // CHECK:       %[[WORK:.*]]:2 = tile.work_tile
-// CHECK-COUNT-2: tile.load_scalar %{{.*}}[%[[WORK]]#0]
-// CHECK:       tile.load_scalar
-// CHECK-NEXT:  arith.index_cast
-// CHECK-NEXT:  arith.maxsi
-// CHECK-NEXT:  %[[FIRST:.*]] = arith.minsi
-// CHECK:       tile.load_scalar
-// CHECK-NEXT:  arith.index_cast
-// CHECK-NEXT:  arith.maxsi
+// CHECK-COUNT-3: tile.load_scalar %{{.*}}[%[[WORK]]#0]
+// CHECK:       %[[FIRST:.*]] = arith.minsi
+// CHECK-NEXT:  arith.maxsi %{{.*}}, %[[FIRST]]
 // CHECK-NEXT:  %[[END:.*]] = arith.minsi
 // CHECK:       %[[ROW:.*]] = arith.addi %[[FIRST]]
 // CHECK:       tile.load %{{.*}}[%[[ROW]], %[[WORK]]#1, %{{.*}}] dims [0, 2] to(%[[END]])
