@@ -91,9 +91,15 @@ FailureOr<RunReport> fa4::compile(ModuleOp module,
                                   TimingScope &timing, OutputFiles &files) {
   bool hasTrials = !options.ptxas.empty() && !options.allowSpills &&
                    containsOp<attn::AttentionOpInterface>(module);
-  OwningOpRef<ModuleOp> copy = hasTrials ? module.clone() : ModuleOp();
+  if (!hasTrials) {
+    RunReport report;
+    if (failed(compileOnce(module, options, timing, files, report)))
+      return failure();
+    return report;
+  }
+  OwningOpRef<ModuleOp> copy = module.clone();
   Attempt attempt = tryTiles(module, options, timing);
-  if (hasTrials && attempt.hasTooFewRegisters())
+  if (attempt.hasTooFewRegisters())
     if (Attempt smaller = trySmallerTiles(*copy, options, timing);
         succeeded(smaller.result))
       attempt = std::move(smaller);

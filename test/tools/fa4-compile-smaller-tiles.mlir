@@ -25,8 +25,11 @@
 //
 // Tiles of which there are no smaller ones are asked for.
 //
-// $ fa4-compile wide.mlir --smaller-tiles=3 -o out
-// wide.mlir:2:3: error: 'attn.sdpa' op not supported on sm_100a: smaller-tiles=3: the op has fewer sizes of tiles
+// $ fa4-compile wide.mlir --smaller-tiles=20 --explain -o out
+// wide.mlir:2:3: error: 'attn.sdpa' op not supported on sm_100a: smaller-tiles=20: the op has fewer sizes of tiles
+//   attn.sdpa %q, %k, %v layout<bshd>
+//   ^
+// wide.mlir:2:3: remark: what to change: ask for fewer steps, or for none
 // ...
 // [1]
 // $ fa4-compile wide.mlir --smaller-tiles=-1 -o out

@@ -206,8 +206,9 @@ static void explainRefused(ModuleOp module, const KernelOptions &options) {
   const TargetDescription *target = lookupTarget(options.chip);
   if (!target)
     return;
+  TileChoice choice{/*keys=*/0, options.smallerTiles};
   module.walk([&](attn::AttentionOpInterface op) {
-    if (auto advice = adviseUnsupported(op, *target))
+    if (auto advice = adviseUnsupported(op, *target, choice))
       op->emitRemark("what to change: ") << *advice;
   });
 }

@@ -222,13 +222,9 @@ static Reason checkHeadDims(AttentionOpInterface op,
     if (each % getHeadDimStep(op) != 0)
       return llvm::formatv("head dim {0}: only multiples of {1}", each,
                            getHeadDimStep(op));
-  std::string exceeded = findExceeded(op, target, dims, choice);
+  std::string exceeded = findExceeded(op, target, dims, {choice.keys});
   if (exceeded.empty())
     return std::nullopt;
-  if (choice.smaller != 0 &&
-      findExceeded(op, target, dims, {choice.keys}).empty())
-    return llvm::formatv("smaller-tiles={0}: the op has fewer sizes of tiles",
-                         choice.smaller);
   std::string blocks =
       choice.keys == 0
           ? ""
@@ -236,6 +232,15 @@ static Reason checkHeadDims(AttentionOpInterface op,
   return llvm::formatv("head dims {0} of q and k, {1} of v{2}: the smallest "
                        "tiles exceed {3}",
                        dims.qk, dims.v, blocks, exceeded);
+}
+
+static Reason checkSmallerTiles(AttentionOpInterface op,
+                                const TargetDescription &target,
+                                const TileChoice &choice) {
+  if (findExceeded(op, target, getHeadDims(op), choice).empty())
+    return std::nullopt;
+  return llvm::formatv("smaller-tiles={0}: the op has fewer sizes of tiles",
+                       choice.smaller);
 }
 
 /// Work tiles take turns in an order that must be known to be free of circles.
@@ -415,6 +420,7 @@ static constexpr Check kChecks[] = {
     {checkElementTypes,
      "convert q, k, v and out to bf16 or f16 in front of the op and behind it"},
     {checkHeadDims, ""}, // See adviseOnHeadDims.
+    {checkSmallerTiles, "ask for fewer steps, or for none"},
     {checkTurns,
      "leave out deterministic, or use a layout with a batch dimension (bshd, "
      "bhsd, sbhd), and pad sequences to one length: seqlens_k(...) hides the "
