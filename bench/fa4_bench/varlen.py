@@ -10,7 +10,6 @@ import argparse
 import json
 import math
 import random
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 import fa4
 from fa4 import tools
 from fa4_testing import results, revision
+from fa4_bench.hopper import tables
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "bench" / "varlen.json"
@@ -85,18 +85,15 @@ def folder_of(layout, row):
 
 def compile_kernels(folder, quick):
     """Writes our kernels; 1 where the compiler refuses one."""
+    from fa4_bench.hopper import specs
+
     failed = 0
     for layout in ("thd", "bshd"):
         for row in {folder_of(layout, row): row for row in rows(quick)}.values():
             out = folder / folder_of(layout, row)
-            out.mkdir(parents=True, exist_ok=True)
-            source = out / "op.mlir"
-            source.write_text(spec(layout, row.kind, row.head_dim, row.mask).text)
-            command = [tools.find_tool("fa4-compile"), source, "--chip=sm_90a", "--emit=ptx,cubin", "-o", out]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
+            if said := specs.compile_op(spec(layout, row.kind, row.head_dim, row.mask).text, out):
                 failed = 1
-                print(f"varlen: {out.name}: {done.stderr.strip()}", file=sys.stderr)
+                print(f"varlen: {out.name}: {said}", file=sys.stderr)
     return failed
 
 
@@ -117,7 +114,7 @@ def measure(path, ours_folder, quick, commit):
     table = {**about_card(card, commit or revision.commit()), "launches": BURST_LAUNCHES, "rows": {}}
     bench = varlen_card.Bench(card, Path(ours_folder), quick)
     for row in rows(quick):
-        table["rows"][row.name] = bench.measure(row, LENGTHS[row.lengths], folder_of)
+        table["rows"][row.name] = bench.measure(row)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_table(path, table)
         print(f"{row.name}: {table['rows'][row.name]}", file=sys.stderr, flush=True)
@@ -141,10 +138,6 @@ def missed_bars(recorded):
             yield f"{name}: {times[PEER] / times['packed']:.2f} of torch's speed; the bar is 1.00"
 
 
-def geometric_mean(ratios):
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
-
-
 def body(recorded):
     lines = ["| row | packed, us | torch, us | times torch's speed | a batch, us | times the batch's speed |", "|---|---|---|---|---|---|"]
     for name, found in recorded["rows"].items():
@@ -159,7 +152,7 @@ def page(recorded):
     against = {kind: [found["us"][PEER] / found["us"]["packed"] for name, found in recorded["rows"].items()
                       if name.startswith(kind) and {PEER, "packed"} <= found["us"].keys()] for kind in KINDS}  # fmt: skip
     missed = list(missed_bars(recorded))
-    means = " and ".join(f"{geometric_mean(ratios):.2f} times {what}" for ratios, what in zip(against.values(), ("forward", "backward")) if ratios)
+    means = " and ".join(f"{tables.geometric_mean(ratios):.2f} times {what}" for ratios, what in zip(against.values(), ("forward", "backward")) if ratios)
     state = f"On an {recorded['card']}, packed sequences have torch's speed {means}, in the geometric mean; {len(recorded['rows']) - len(missed)} of {len(recorded['rows'])} rows meet the bar"
     head = results.head("Packed sequences on Hopper", state, "./bench/varlen --report --write", recorded["commit"], recorded["date"])
     text = f"""\

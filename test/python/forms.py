@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fa4 import reference
+from fa4_testing import grid
 from fa4_testing.cpu import dtype_of, mask_text
 from fa4.reference import Mask
 
@@ -88,18 +89,6 @@ class Mod:
                     body = body.replace(f"TYPE{n}", type)
                 text += f"\n      {name}({arguments}) {{{body}\n      }}"
         return text
-
-
-def hide_keys(layout, x):
-    """Makes the rows of k and v NaN that lie behind `seqlens_k`: nothing that is there may count."""
-    firsts = x.get("cu_seqlens_k")
-    for b, valid in enumerate(x["seqlens_k"]):
-        for name in ("k", "v"):
-            rows = np.moveaxis(x[name], layout.index("t" if "t" in layout else "s"), 0)
-            if firsts is not None:
-                rows[firsts[b] + valid : firsts[b + 1]] = np.nan
-            else:
-                np.moveaxis(rows, layout.replace("s", "").index("b") + 1, 1)[valid:, b] = np.nan
 
 
 @dataclass(frozen=True)
@@ -259,7 +248,7 @@ class Form:
                 longest = sizes.sk if sizes.packed else (sizes.sk,) * sizes.b
                 valid = [rng.integers(0, n + 1) for n in longest]
             x["seqlens_k"] = np.array(valid, dtype=np.int32)
-            hide_keys(layout, x)
+            grid.hide_keys(layout, x)
         if self.sinks:
             x["sinks"] = normal((sizes.hq,), self.sinks)
         for n, value in enumerate(self.mod.draw(rng, sizes)):

@@ -81,13 +81,13 @@ def spec(form):
     return fa4.sdpa(*shapes, lse=True, **clauses)
 
 
-def compile_form(form, folder: Path, options=()):
-    """Writes a form's kernels for sm_90a into a folder; returns the compiler's message, empty where all is well."""
+def compile_op(text, folder: Path, options=()):
+    """Writes an op's kernels for sm_90a into a folder; returns the compiler's message, empty where all is well."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         old.unlink()
     source = folder / "op.mlir"
-    source.write_text(spec(form).text)
+    source.write_text(text)
     command = [tools.find_tool("fa4-compile"), source, "--chip=sm_90a", "--emit=ptx,cubin", *options, "-o", folder]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -100,5 +100,5 @@ def compile_form(form, folder: Path, options=()):
 def compile_all(forms, folder: Path, variant, options, jobs):
     """Compiles forms, several at a time; returns {name: message} of those that the compiler refuses."""
     with ThreadPoolExecutor(jobs) as pool:
-        said = pool.map(lambda form: compile_form(form, folder / variant / form.name, options), forms)
+        said = pool.map(lambda form: compile_op(spec(form).text, folder / variant / form.name, options), forms)
     return {form.name: message for form, message in zip(forms, said, strict=True) if message}

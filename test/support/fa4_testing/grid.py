@@ -104,6 +104,18 @@ INPUTS = {
 }
 
 
+def hide_keys(layout, given):
+    """Makes the rows of k and v NaN that lie behind `seqlens_k`, if there are lengths: nothing that is there may count.
+    `given` are the operands by their names."""
+    bounds = given.get("cu_seqlens_k")
+    for array, (sequence, valid) in itertools.product((given["k"], given["v"]), enumerate(given.get("seqlens_k", ()))):
+        if bounds is not None:
+            rows = np.moveaxis(array, layout.index("t"), 0)[bounds[sequence] : bounds[sequence + 1]]
+        else:
+            rows = np.moveaxis(array, (layout.index("b"), layout.index("s")), (0, 1))[sequence]
+        rows[max(valid, 0) :] = np.nan
+
+
 # ---------------------------------------------------------------------------
 # Cases
 # ---------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from fa4 import reference
-from fa4_testing import gpu
+from fa4_testing import gpu, grid
 from fa4_testing.programs import mods
 from fa4_testing.programs.program import STAGES, Failed, Form, clauses_of, seeds_by_policy, without_spills
 
@@ -77,7 +77,7 @@ class Gradient(Form):
         gradient of an LSE of -inf is 0."""
         dtype = gpu.DTYPES[self.dtype]
         given = {x: rng.standard_normal(self.shape(x)).astype(dtype) for x in ("q", "k", "v", "dout")}
-        self.hide_keys(given["k"], given["v"])
+        grid.hide_keys(self.layout, given | self.arrays_beside())
         out, lse = reference.sdpa(given["q"], given["k"], given["v"], **self.form())
         given |= {"out": out.astype(dtype), "lse": lse.astype(np.float32)} | self.arrays_beside() | self.vectors()
         if self.dlse:

@@ -8,7 +8,6 @@ comparison of what the simulator wrote with float64.
     outcome = run(program, Path("out"))        # compiled, simulated, compared
 """
 
-import itertools
 import json
 import os
 import subprocess
@@ -206,18 +205,6 @@ class Form:
             arrays["sinks"] = rng.standard_normal(self.shape("sinks")).astype(gpu.dtype_of(self.sinks))
         return arrays
 
-    def hide_keys(self, *arrays):
-        """Makes the rows of k and v NaN that lie behind `lengths`: nothing that is there may count."""
-        ends = np.cumsum([keys for _, keys in self.packed])
-        for array, (sequence, length) in itertools.product(arrays, enumerate(self.lengths)):
-            if self.packed:
-                rows, end = np.moveaxis(array, self.layout.index("t"), 0), ends[sequence]
-                length += end - self.packed[sequence][1]
-            else:
-                order = self.layout.index("b"), self.layout.index("s")
-                rows, end = np.moveaxis(array, order, (0, 1))[sequence], self.sizes.sk
-            rows[length:end] = np.nan
-
     def vectors(self):
         """Returns the captured arrays by their names."""
         values = {f"capture{n}": value for n, value in enumerate(self.values())}
@@ -307,7 +294,7 @@ class Program(Form):
         order = ["bshd".index(letter) for letter in layout]
         drawn = [x[0].transpose([axis - 1 for axis in order]) if self.packed else x.transpose(order) for x in grid.INPUTS[self.inputs](rng, *shapes)]
         q, k, v = (np.ascontiguousarray(x).astype(gpu.DTYPES[self.dtype]) for x in drawn)
-        self.hide_keys(k, v)
+        grid.hide_keys(self.layout, dict(k=k, v=v) | self.arrays_beside())
         return q, k, v
 
 
