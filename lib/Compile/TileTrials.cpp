@@ -22,9 +22,6 @@
 using namespace fa4;
 using namespace mlir;
 
-/// No target has more tiles that differ in size than this for any op.
-static constexpr int64_t kMostSteps = 8;
-
 namespace {
 /// Keeps the diagnostics of an attempt back while it lives.
 class KeptDiagnostics {
@@ -67,13 +64,13 @@ static Attempt tryTiles(ModuleOp module, const CompileOptions &options,
   return attempt;
 }
 
-/// Tries smaller tiles, one after the other, on copies of `module`. The result
-/// is a failure if there are none with which nothing spills.
+/// Tries smaller tiles, one after the other, on copies of `module`, until there
+/// are no smaller ones, which is an error of attn-to-tile. The result is a
+/// failure if there are none with which nothing spills.
 static Attempt trySmallerTiles(ModuleOp module, CompileOptions options,
                                TimingScope &timing) {
-  int64_t first = options.kernel.smallerTiles;
-  for (int64_t step = 1; step <= kMostSteps; ++step) {
-    options.kernel.smallerTiles = first + step;
+  while (true) {
+    ++options.kernel.smallerTiles;
     OwningOpRef<ModuleOp> copy = module.clone();
     Attempt attempt = tryTiles(*copy, options, timing);
     if (succeeded(attempt.result))
@@ -83,7 +80,6 @@ static Attempt trySmallerTiles(ModuleOp module, CompileOptions options,
     if (succeeded(attempt.result) || !attempt.hasTooFewRegisters())
       return attempt;
   }
-  return Attempt();
 }
 
 FailureOr<RunReport> fa4::compile(ModuleOp module,

@@ -36,9 +36,8 @@ fa4::launchPackedTiles(Conversion &conversion,
   OpFoldResult count =
       conversion.add(conversion.countBlocks(tokens, request.rows),
                      conversion.getSizes(bounds).front());
-  for (StringRef name :
-       {kTileCounts, kTileSequences, kTileNumbers, kTileQueries.first,
-        kTileQueries.end, kTileKeys.first, kTileKeys.end})
+  for (StringRef name : llvm::concat<const llvm::StringLiteral>(
+           ArrayRef(kTileCounts), kListColumns))
     tiles.columns.emplace_back(
         name,
         conversion.createWorkspace(count, conversion.builder.getI32Type()));

@@ -13,11 +13,6 @@ using namespace mlir;
 using namespace fa4;
 using namespace fa4::attn;
 
-/// What is listed of each tile.
-static constexpr llvm::StringLiteral kColumns[] = {
-    kTileSequences,   kTileNumbers,    kTileQueries.first,
-    kTileQueries.end, kTileKeys.first, kTileKeys.end};
-
 namespace {
 class PackedTilesProgram : AttentionProgram {
 public:
@@ -33,8 +28,8 @@ private:
         b, VectorType::get({kListedTiles}, b.getIndexType()), scalar);
   }
   /// Sets what is listed of those of `tiles` that are the sequence's. `before`
-  /// has the columns of the list, in the order of kColumns, and the sequence's
-  /// first tile; returns the same behind the sequence.
+  /// has the columns of the list, in the order of kListColumns, and the
+  /// sequence's first tile; returns the same behind the sequence.
   SmallVector<Value> addSequence(Value sequence, Value tiles,
                                  ValueRange before);
   void store(Value tiles, StringRef name, Value first);
@@ -78,14 +73,14 @@ void PackedTilesProgram::build() {
       tile::WorkTileOp::create(b, TypeRange{b.getIndexType()}).getResult(0);
   Value first = mul(work, index(kListedTiles));
   Value tiles = positions(kListedTiles, first);
-  SmallVector<Value> init(std::size(kColumns), over(zero));
+  SmallVector<Value> init(std::size(kListColumns), over(zero));
   init.push_back(zero);
   ValueRange listed = repeat(countSequences(request.side), init,
                              [&](Value sequence, ValueRange before) {
                                return addSequence(sequence, tiles, before);
                              });
   store(over(listed.back()), kTileCounts, first);
-  for (auto [name, column] : llvm::zip_equal(kColumns, listed.drop_back()))
+  for (auto [name, column] : llvm::zip_equal(kListColumns, listed.drop_back()))
     store(column, name, first);
 }
 

@@ -47,6 +47,11 @@ struct PackedTilesRequest {
 /// for each thread.
 inline constexpr int64_t kListedTiles = 128;
 
+/// What is listed of each tile, beside tile_counts.
+inline constexpr llvm::StringLiteral kListColumns[] = {
+    kTileSequences,   kTileNumbers,    kTileQueries.first,
+    kTileQueries.end, kTileKeys.first, kTileKeys.end};
+
 /// Fills the empty body of a kernel. The arguments:
 ///
 ///   q, or k                     by the side

@@ -12,7 +12,6 @@
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Support/NestedOps.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace fa4;
@@ -144,15 +143,10 @@ LogicalResult KernelSignature::addSizesOf(Operation *op) {
   if (auto put = dyn_cast<PutOp>(op))
     addDim(put.getDest(), put.getDim());
   // A bound of rows behind the end of the tensor counts as the end.
-  llvm::TypeSwitch<Operation *>(op)
-      .Case([&](LoadOp load) {
-        if (load.getTo())
-          addDim(load.getSource(), load.getTileDims().front());
-      })
-      .Case<StoreOp, ReduceAddOp>([&](auto store) {
-        if (store.getTo())
-          addDim(store.getDest(), store.getTileDims().front());
-      });
+  if (getCopyEnd(op)) {
+    const TensorMap &map = tensorMap(op);
+    addSize(getSize(kernel, map.argument, map.dims[map.second]));
+  }
   if (isa<LoadScalarOp, GatherOp>(op)) {
     Value source = op->getOperand(0);
     for (int64_t dim = 0; dim < cast<MemRefType>(source.getType()).getRank();

@@ -328,7 +328,8 @@ def Tile_StoreOp : Tile_MemoryOp<"store", [AttrSizedOperandSegments]> {
 def Tile_ReduceAddOp : Tile_MemoryOp<"reduce_add", [AttrSizedOperandSegments]> {
   let summary = "add a tile to a global tensor";
   let description = [{
-    As `tile.store`, but adds to what is there, element by element, atomically. CTAs add in no particular order, unless all of them do so in turn (`in_turn`, see `tile.await_turn`).
+    As `tile.store`, but adds to what is there, element by element, atomically. CTAs add in no particular order,
+    unless all of them do so in turn (`in_turn`, see `tile.await_turn`).
 
     | operand | shape | element type |
     |---|---|---|
