@@ -29,6 +29,7 @@ static void addTile(OpPassManager &pm, const KernelOptions &options) {
   AttnToTileOptions tile;
   tile.chip = options.chip;
   tile.smallerTiles = options.smallerTiles;
+  tile.splitKeys = options.splitKeys;
   pm.addPass(createAttnToTile(tile));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

@@ -127,7 +127,9 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
            "Keys of a block, a multiple of 32; 0 = the largest power of two for which two "
            "tiles of queries fit tensor memory and registers">,
     Option<"smallerTiles", "smaller-tiles", "int64_t", /*default=*/"0",
-           "How many of the tiles that have room, the largest first, are passed over">
+           "How many of the tiles that have room, the largest first, are passed over">,
+    Option<"splitKeys", "split-keys", "bool", /*default=*/"true",
+           "Let several CTAs divide the keys of a sequence of few queries">
   ];
   let dependentDialects = [
     "::fa4::tile::TileDialect", "::mlir::arith::ArithDialect",

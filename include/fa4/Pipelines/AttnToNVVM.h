@@ -32,6 +32,8 @@ struct KernelOptions {
   std::string chip = "sm_100a";
   /// Option of attn-to-tile. compile() counts up from it while kernels spill.
   int64_t smallerTiles = 0;
+  /// Option of attn-to-tile.
+  bool splitKeys = true;
   /// Option of tile-lazy-rescale, in powers of two; 0 rescales with each new
   /// maximum.
   double rescaleThreshold = 8.0;
@@ -61,6 +63,10 @@ struct KernelOptions {
             "How many of the tiles that have room, the largest first, are "
             "passed over; more are where ptxas finds that kernels spill",
             &KernelOptions::smallerTiles);
+    declare("split-keys",
+            "Let several CTAs divide the keys of a sequence of at most 16 "
+            "queries (default: true)",
+            &KernelOptions::splitKeys);
     declare("rescale-threshold",
             "How far, in powers of two, a row's maximum may grow before the "
             "accumulator is rescaled, 0 to 15 for f16 and 0 to 97 for bf16; 0 "

@@ -8,6 +8,7 @@
 
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "AttentionProgram.h"
+#include "DividedKeys.h"
 #include "ExpandMath.h"
 #include "FlattenBranches.h"
 #include "GradientConversion.h"
@@ -37,6 +38,10 @@ static void convert(SdpaOp op, const TargetDescription &target,
   Conversion conversion(op, target, symbols);
   const DimNames &names = conversion.names;
   SmallVector<Value> destinations = getDestinations(conversion);
+  if (auto divided = findDividedKeys(op, target, choice)) {
+    convertDividedKeys(conversion, *divided, choice, destinations);
+    return conversion.finish(destinations);
+  }
   AttentionTiles tiles =
       chooseAttentionTiles(target, getHeadDims(op), getTileRequest(op, choice));
   std::optional<VisibleBlocks> visible =
@@ -60,9 +65,10 @@ static void convert(SdpaOp op, const TargetDescription &target,
     launch.addOutput("lse", destinations[1], names.rows(), kind,
                      -std::numeric_limits<float>::infinity());
   launch.addCapturedScalars();
-  launch.emit(
-      "_kernel", countWorkTiles(launch, packed, 0, tiles.rows),
-      [&](tile::KernelOp kernel) { buildSdpaProgram(op, kernel, tiles); });
+  launch.emit("_kernel", countWorkTiles(launch, packed, 0, tiles.rows),
+              [&](tile::KernelOp kernel) {
+                buildSdpaProgram(op, kernel, tiles, /*divided=*/std::nullopt);
+              });
   conversion.finish(destinations);
 }
 
@@ -132,7 +138,7 @@ struct AttnToTile : public fa4::impl::AttnToTileBase<AttnToTile> {
       overlapLaunches(function, symbols);
   }
 
-  TileChoice getChoice() const { return {keys, smallerTiles}; }
+  TileChoice getChoice() const { return {keys, smallerTiles, splitKeys}; }
 
   LogicalResult check(AttentionOpInterface op,
                       const TargetDescription &target) {

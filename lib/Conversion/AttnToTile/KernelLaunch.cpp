@@ -115,6 +115,21 @@ OpFoldResult Conversion::add(OpFoldResult a, OpFoldResult b) {
   return compute<arith::AddIOp>(*this, a, b, std::plus<int64_t>());
 }
 
+OpFoldResult Conversion::min(OpFoldResult a, OpFoldResult b) {
+  return compute<arith::MinUIOp>(
+      *this, a, b, [](int64_t a, int64_t b) { return std::min(a, b); });
+}
+
+OpFoldResult Conversion::share(int64_t number, OpFoldResult size) {
+  auto max = [&](OpFoldResult a) {
+    return compute<arith::MaxUIOp>(
+        *this, a, builder.getIndexAttr(1),
+        [](int64_t a, int64_t b) { return std::max(a, b); });
+  };
+  return max(compute<arith::DivUIOp>(*this, builder.getIndexAttr(number),
+                                     max(size), std::divides<int64_t>()));
+}
+
 Value Conversion::createWorkspace(ArrayRef<OpFoldResult> sizes, Type element) {
   if (!op.hasMemRefSemantics())
     return tensor::EmptyOp::create(builder, op.getLoc(), sizes, element);

@@ -82,6 +82,9 @@ struct Conversion {
   mlir::OpFoldResult countBlocks(mlir::OpFoldResult size, int64_t block);
   mlir::OpFoldResult multiply(mlir::OpFoldResult size, int64_t factor);
   mlir::OpFoldResult add(mlir::OpFoldResult a, mlir::OpFoldResult b);
+  mlir::OpFoldResult min(mlir::OpFoldResult a, mlir::OpFoldResult b);
+  /// What each of `size` has of `number`, but at least 1.
+  mlir::OpFoldResult share(int64_t number, mlir::OpFoldResult size);
   /// Creates a tensor or a buffer of numbers that one kernel hands to the next.
   mlir::Value createWorkspace(llvm::ArrayRef<mlir::OpFoldResult> sizes,
                               mlir::Type element);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "QueryTileProgram.h"
+#include "DividedKeys.h"
 #include "PositionForms.h"
 #include "VisibleRange.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -15,9 +16,24 @@ using namespace mlir;
 using namespace fa4;
 using namespace fa4::attn;
 
+void QueryTileProgram::divideKeys(int64_t queries, int64_t heads,
+                                  int64_t headRows) {
+  tileQueries = queries;
+  this->heads = heads;
+  this->headRows = headRows;
+  split = zero;
+}
+
 void QueryTileProgram::computePosition(Value q, Value k) {
   firstRow = takeWorkTile(rows);
-  kvHead = fold<arith::DivUIOp>(head, headsOfGroup(q, k));
+  workHead = head;
+  if (split) {
+    split = tileIndex;
+    tileIndex = firstRow = zero;
+    head = mul(workHead, index(heads));
+  }
+  kvHead =
+      heads != 1 ? workHead : fold<arith::DivUIOp>(head, headsOfGroup(q, k));
   numQueries = countQueries(q);
   numKeys = countKeys(k);
 }
@@ -53,7 +69,7 @@ void QueryTileProgram::computeKeyBlocks() {
   Value endOfKeys = numKeys, endOfFull = numKeys;
   if (mask && mask.getRight()) {
     lastSeen = add(onDiagonal, *mask.getRight());
-    endOfKeys = min(add(lastSeen, rows), numKeys);
+    endOfKeys = min(add(lastSeen, tileQueries), numKeys);
     endOfFull = min(add(lastSeen, 1), numKeys);
   }
   if (visible.last)
@@ -74,9 +90,30 @@ void QueryTileProgram::computeKeyBlocks() {
   if (!endBlock)
     endBlock = blocksUpTo(numKeys);
   numBlocks = max(sub(endBlock, firstBlock), 1);
-  endBlock = add(firstBlock, numBlocks);
-  lastBlock = sub(endBlock, one);
-  computeMaskedSteps(endBlock, endOfFull);
+  if (split) {
+    takeBlocksOfSplit(firstBlock);
+    endOfFull = min(endOfFull, numKeys);
+  } else {
+    endBlock = add(firstBlock, numBlocks);
+    lastBlock = sub(endBlock, one);
+  }
+  computeMaskedSteps(add(lastBlock, one), endOfFull);
+}
+
+/// Of n splits, split s has blocks [s m / n, (s + 1) m / n) of m. With fewer
+/// blocks than splits, some have none: they visit the first block, as if the
+/// sequence had no keys. For example, 3 splits of 2 blocks have blocks [0, 0),
+/// [0, 1) and [1, 2).
+void QueryTileProgram::takeBlocksOfSplit(Value firstBlock) {
+  Value count = size(getArgument(kSplitSum), kSplitDim);
+  auto boundary = [&](Value number) {
+    return fold<arith::DivUIOp>(mul(number, numBlocks), count);
+  };
+  Value first = boundary(split), end = boundary(add(split, one));
+  Value isEmpty = less(end, add(first, one), arith::CmpIPredicate::slt);
+  numKeys = arith::SelectOp::create(b, isEmpty, zero, numKeys);
+  numBlocks = max(sub(end, first), 1);
+  lastBlock = sub(add(add(firstBlock, first), numBlocks), one);
 }
 
 /// `endBlock` is behind the last block of the loop, and `endOfFull` behind the
@@ -91,7 +128,7 @@ void QueryTileProgram::computeMaskedSteps(Value endBlock, Value endOfFull) {
   ofBand.below = sub(endBlock, fullBlocks);
   if (firstSeen) {
     Value firstFull = b.createOrFold<tile::AtLeastOp>(
-        max(blocksUpTo(add(firstSeen, rows - 1)), 0));
+        max(blocksUpTo(add(firstSeen, tileQueries - 1)), 0));
     ofBand.from = sub(endBlock, firstFull);
   }
   if (attention.getMaskMod().empty())
@@ -115,7 +152,7 @@ SmallVector<TileValue> QueryTileProgram::getArgumentsOfBlock(Value firstKey) {
   if (attention.getScoreMod().empty() && attention.getMaskMod().empty())
     return {};
   return getModArguments(
-      batch, head, {positions(rows, firstRow), /*overRows=*/true},
+      batch, head, {rowPositions(firstRow), /*overRows=*/true},
       {positions(keys, firstKey), false, /*overColumns=*/true}, rows);
 }
 
@@ -129,6 +166,26 @@ QueryTileProgram::buildTermsOfBlock(const ScoreTerms &terms, double unit,
   llvm::append_range(all,
                      buildTerms(terms, isMixed, unit, arguments, rows, keys));
   return all;
+}
+
+/// Returns start + i for each row of the tile's i-th query.
+Value QueryTileProgram::rowPositions(Value start) {
+  if (headRows == 1)
+    return positions(rows, start);
+  auto type = VectorType::get({rows}, b.getIndexType());
+  Value steps = vector::StepOp::create(b, type);
+  Value width = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(type, b.getIndexAttr(headRows)));
+  return arith::AddIOp::create(b, arith::DivUIOp::create(b, steps, width),
+                               vector::BroadcastOp::create(b, type, start));
+}
+
+Value QueryTileProgram::loadQueries(Value q) {
+  Value tile = loadTile(q, rows, firstRow, head);
+  if (headRows != 1)
+    tile.getDefiningOp<tile::LoadOp>().setInner(
+        ArrayRef<int64_t>{order.head, headRows});
+  return tile;
 }
 
 /// Builds one comparison for each side of the band: the column against a limit
@@ -146,11 +203,11 @@ Value QueryTileProgram::visibleKeys(Value firstKey) {
   if (lastSeen)
     lastKeys =
         overColumns(arith::MinSIOp::create(
-                        b, positions(rows, sub(lastSeen, firstKey)), lastKeys),
+                        b, rowPositions(sub(lastSeen, firstKey)), lastKeys),
                     keys);
   Value visible = less(columns, lastKeys, Predicate::sle);
   if (firstSeen) {
-    Value first = positions(rows, sub(firstSeen, firstKey));
+    Value first = rowPositions(sub(firstSeen, firstKey));
     Value notBefore = less(columns, overColumns(first, keys), Predicate::sge);
     visible = arith::AndIOp::create(b, visible, notBefore);
   }

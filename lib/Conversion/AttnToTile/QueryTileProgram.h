@@ -19,8 +19,12 @@ class QueryTileProgram : protected MaskedProgram {
 protected:
   QueryTileProgram(attn::AttentionOpInterface op, tile::KernelOp kernel,
                    int64_t rows, int64_t keys)
-      : MaskedProgram(op, kernel), rows(rows), keys(keys) {}
+      : MaskedProgram(op, kernel), rows(rows), keys(keys), tileQueries(rows) {}
 
+  /// Lets a tile have all `queries` of a sequence, `headRows` rows for each, of
+  /// which the first `heads` are those of as many heads, and a part of the
+  /// visible blocks (DividedKeys.h). To be called first.
+  void divideKeys(int64_t queries, int64_t heads, int64_t headRows);
   void computePosition(mlir::Value q, mlir::Value k);
   void computeKeyBlocks();
   /// Returns the arguments of mask_mod on a block of keys; none if the op has
@@ -33,9 +37,12 @@ protected:
   buildTermsOfBlock(const ScoreTerms &terms, double unit,
                     llvm::ArrayRef<TileValue> arguments);
   mlir::Value visibleKeys(mlir::Value firstKey);
+  mlir::Value loadQueries(mlir::Value q);
 
   const int64_t rows, keys;
-  mlir::Value kvHead;
+  /// The coordinate of the work tile's head, and its key/value head.
+  mlir::Value workHead, kvHead;
+  mlir::Value split; ///< The tile's part of the blocks; null if it has all.
   mlir::Value firstRow;
   mlir::Value numQueries, numKeys;
   /// The number of key blocks of the loop, and the block that comes first.
@@ -45,17 +52,25 @@ protected:
   /// of mask_mod.
   MaskedSteps ofBand;
   std::optional<MaskedSteps> ofMask;
-  /// Row r of the tile sees the keys from firstSeen + r up to lastSeen + r.
-  /// Null if there is no such bound.
+  /// The i-th query of the tile sees the keys from firstSeen + i up to lastSeen
+  /// + i. Null if there is no such bound.
   mlir::Value firstSeen, lastSeen;
 
 private:
   void computeMaskedSteps(mlir::Value endBlock, mlir::Value endOfFull);
-  PositionRange queriesOfTile() { return {firstRow, add(firstRow, rows - 1)}; }
+  mlir::Value rowPositions(mlir::Value start);
+  void takeBlocksOfSplit(mlir::Value firstBlock);
+  PositionRange queriesOfTile() {
+    return {firstRow, add(firstRow, tileQueries - 1)};
+  }
   PositionRange visibleKeysOfMod();
   PositionRange fullKeysOfMod();
   mlir::Value blocksBelow(mlir::Value key) { return floorDiv(key, keys); }
   mlir::Value blocksUpTo(mlir::Value key) { return ceilDiv(key, keys); }
+
+  int64_t tileQueries;  ///< The queries of a tile.
+  int64_t headRows = 1; ///< The rows of a query.
+  int64_t heads = 1;    ///< The heads to which these belong.
 };
 
 } // namespace fa4

@@ -8,12 +8,10 @@
 
 #include "SdpaProgram.h"
 #include "CaptureReads.h"
-#include "QueryTileProgram.h"
+#include "SoftmaxProgram.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -21,39 +19,11 @@ using namespace fa4;
 using namespace fa4::attn;
 
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-static constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 /// The largest number of f32, scaled by it, is below the limits of exponents of
 /// bf16 and near that of f16. A quotient of less would be
 /// flushed to zero where it divides by more than 2^126 (PTX ISA, div.approx),
 /// and 0 times the score of a hidden key is not a number.
 static constexpr double kLeastFactor = 0x1p-98;
-
-/// Numbers of a score_mod that are at least this large hide keys.
-static constexpr double kLargeNumber = 0x1p16;
-
-static bool isFloat(Type type) {
-  return isa<FloatType>(getElementTypeOrSelf(type));
-}
-
-static bool isLargeNumber(Operation &op) {
-  APFloat number(0.0f);
-  APInt integer;
-  if (matchPattern(&op, m_ConstantFloat(&number)))
-    return number.isFinite() &&
-           std::abs(number.convertToDouble()) >= kLargeNumber;
-  return matchPattern(&op, m_ConstantInt(&integer)) &&
-         integer.abs().uge(uint64_t(kLargeNumber));
-}
-
-/// Returns true if scores may exceed the limit of exponents although q and k
-/// are ordinary numbers. This is so if a score_mod hides keys by a number such
-/// as -1e10, which is a constant or captured.
-static bool mayExceedLimit(SdpaOp op) {
-  Region &region = op.getScoreMod();
-  return !region.empty() &&
-         (llvm::any_of(op.getCaptures().getTypes(), isFloat) ||
-          llvm::any_of(region.front(), isLargeNumber));
-}
 
 /// Returns true if a term may be such a number: a product with another one
 /// would be infinite.
@@ -61,35 +31,26 @@ static bool mayHideKeys(const ScoreTerm &term) {
   return !holdsForSlice(term.number, [](Value value) {
     Operation *def = value.getDefiningOp();
     return def ? !isLargeNumber(*def) &&
-                     !(getReadTensor(def) && isFloat(value.getType()))
-               : !isFloat(value.getType());
+                     !(getReadTensor(def) && isFloatOrTile(value.getType()))
+               : !isFloatOrTile(value.getType());
   });
 }
 
 namespace {
-/// The values that the loop over key blocks carries.
-struct SoftmaxState {
-  /// The sum of p v: rows x head dim. Null if nothing has been added.
-  Value sum;
-  /// Row max of the scores so far, times scale.exponent, and row sum of p.
-  Value max, normalizer;
-};
-
-class SdpaProgram : QueryTileProgram {
+class SdpaProgram : SoftmaxProgram {
 public:
-  SdpaProgram(SdpaOp op, tile::KernelOp kernel, const AttentionTiles &tiles)
-      : QueryTileProgram(op, kernel, tiles.rows, tiles.keys), op(op),
-        terms(findScoreTerms(op.getScoreMod())),
-        scale(chooseScoreScale(op, terms.get())),
-        hasFullRange(mayExceedLimit(op)) {
+  SdpaProgram(SdpaOp op, tile::KernelOp kernel, const AttentionTiles &tiles,
+              const std::optional<DividedKeys> &divided)
+      : SoftmaxProgram(op, kernel, tiles.rows, tiles.keys),
+        terms(divided ? nullptr : findScoreTerms(op.getScoreMod())),
+        scale(chooseScoreScale(op, terms.get())) {
+    if (divided)
+      divideKeys(divided->queries, divided->heads, divided->headRows);
     q = getArgument("q");
     k = getArgument("k");
     v = getArgument("v");
-    out = getArgument("out");
-    lse = op.hasLse() ? getArgument("lse") : Value();
     sinks = getArgument("sinks");
     headDim = cast<MemRefType>(v.getType()).getShape().back();
-    chooseExponentLimit();
     scalesWithTerm =
         terms && !scale.before && llvm::any_of(terms->score.terms, mayHideKeys);
     if (scalesWithTerm)
@@ -99,32 +60,27 @@ public:
   void build();
 
 private:
-  void chooseExponentLimit();
   SoftmaxState buildLoop(Value queries);
-  SoftmaxState startWithSink();
-  Value getReference(Value max);
+  Value getOwnTerms();
+  Value keepEmptyRows(Value max, Value factor);
   SoftmaxState buildStep(Value queries, Value j,
                          std::optional<SoftmaxState> state);
   Value applyScoreMod(Value scores, ArrayRef<TileValue> arguments);
   Value addScoreTerms(Value scores, ArrayRef<TileValue> arguments);
-  Value rejectLargeScores(SoftmaxState state);
   void store(SoftmaxState state);
+  void storeSplit(SoftmaxState state);
 
-  VectorType f32Rows() { return f32Type({rows}); }
   VectorType f32Tile(int64_t columns) { return f32Type({rows, columns}); }
 
-  SdpaOp op;
   int64_t headDim; ///< Of v and out.
-  /// score_mod, if it is linear; null if there is none.
+  /// score_mod, if it is linear and no other CTA works on the row; null if
+  /// there is none.
   std::unique_ptr<ScoreTerms> terms;
   ScoreScale scale;
   /// True if the product with scale.before is that which adds the first term.
   bool scalesWithTerm;
-  Value q, k, v, out;
-  Value lse, sinks; ///< Null if there are none.
-
-  /// Bound of a row's largest exponent; see chooseExponentLimit.
-  double exponentLimit;
+  Value q, k, v;
+  Value sinks; ///< Null if there are none.
 
   /// The operands that all exponents of a row share: an exponent is `fma(score,
   /// factor, shift)`.
@@ -132,24 +88,8 @@ private:
     Value factor, shift;
   };
   Exponent buildExponent(Value reference);
-  /// True if scores may exceed exponentLimit without an error of the caller.
-  bool hasFullRange;
 };
 } // namespace
-
-/// An exponent is fma(score, c, -m) with m = round(c * row max): of the row's
-/// largest score the exponent is the rounding error of m, not 0. All that is
-/// summed in the row has this same factor, which cancels, unless the type that
-/// probabilities are rounded to overflows. An error of up to half of the
-/// type's largest exponent is allowed. The error is up to 2^-25 of the power
-/// of two above m, so that m may be up to 2^24 times the largest exponent:
-/// 2^28 for f16, 2^31 for bf16.
-void SdpaProgram::chooseExponentLimit() {
-  auto element =
-      cast<FloatType>(cast<MemRefType>(v.getType()).getElementType());
-  int exponent = APFloat::semanticsMaxExponent(element.getFloatSemantics()) + 1;
-  exponentLimit = std::ldexp(double(exponent), 24);
-}
 
 /// In a row whose reference m is beyond the limit, the rounding error of m
 /// would overflow. Two different scores differ by so much there that the
@@ -220,32 +160,12 @@ Value SdpaProgram::applyScoreMod(Value scores, ArrayRef<TileValue> arguments) {
 // Softmax
 //===----------------------------------------------------------------------===//
 
-/// Returns what exponents are relative to. Where all scores so far are -inf, or
-/// so low that their exponentials relative to 0 are 0, this is 0. Relative to a
-/// maximum of -inf they would not be numbers.
-Value SdpaProgram::getReference(Value max) {
-  Value tooLow = hasFullRange
-                     ? arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max,
-                                             splat(f32Rows(), -kInfinity))
-                     : arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, max,
-                                             splat(f32Rows(), -exponentLimit));
-  return arith::SelectOp::create(b, tooLow, splat(f32Rows(), 0.0), max);
-}
-
-/// Returns the state of rows whose only score is that of the sink, which is not
-/// multiplied by the scale. Its exponential is 1 relative to itself, or 0 where
-/// the sink is -inf. Scores of a linear score_mod lack what their query adds,
-/// and so does the sink.
-SoftmaxState SdpaProgram::startWithSink() {
-  Value rowSinks = widen(readNumber(sinks, head, rows));
-  if (terms && terms->score.hasTerm(movesRows))
-    rowSinks = arith::SubFOp::create(
-        b, rowSinks, sumOwnTerms(*terms, firstRow, firstRow, rows));
-  SoftmaxState state;
-  state.max = arith::MulFOp::create(b, rowSinks, splat(f32Rows(), kLog2E));
-  state.normalizer = math::Exp2Op::create(
-      b, arith::SubFOp::create(b, state.max, getReference(state.max)));
-  return state;
+/// Returns what scores of a linear score_mod lack, the numbers that their query
+/// adds; null if it adds none.
+Value SdpaProgram::getOwnTerms() {
+  if (!terms || !terms->score.hasTerm(movesRows))
+    return Value();
+  return sumOwnTerms(*terms, firstRow, firstRow, rows);
 }
 
 /// Builds the state behind block j. The state before is absent if there is only
@@ -280,6 +200,8 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
   if (state)
     factor = math::Exp2Op::create(
         b, arith::SubFOp::create(b, state->max, reference));
+  if (split && state)
+    factor = keepEmptyRows(state->max, factor);
 
   Exponent exponent = buildExponent(reference);
   Value exponents =
@@ -303,10 +225,24 @@ SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
   return next;
 }
 
+/// Returns 1 in rows that have summed nothing: 0 stays 0, and nobody needs to
+/// read it. tile-lazy-rescale does the same where results do not depend on the
+/// maximum, but a split stores it.
+Value SdpaProgram::keepEmptyRows(Value max, Value factor) {
+  Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, max,
+                                        splat(f32Rows(), -kInfinity));
+  return arith::SelectOp::create(b, isEmpty, splat(f32Rows(), 1.0), factor);
+}
+
 SoftmaxState SdpaProgram::buildLoop(Value queries) {
   std::optional<SoftmaxState> start;
-  if (sinks)
-    start = startWithSink();
+  if (sinks) {
+    // As scores do, the sink lacks what the query adds.
+    Value rowSinks = widen(readNumber(sinks, head, rows));
+    if (Value own = getOwnTerms())
+      rowSinks = arith::SubFOp::create(b, rowSinks, own);
+    start = startWithSink(rowSinks);
+  }
   // A single block is computed without a loop: folding a loop of one step would
   // leave a sum whose first term is zero times a factor.
   if (getConstantIntValue(numBlocks) == int64_t(1))
@@ -323,52 +259,37 @@ SoftmaxState SdpaProgram::buildLoop(Value queries) {
   return {last[0], last[1], last[2]};
 }
 
-/// The normalizer, or NaN in rows whose largest score is beyond the limit, is
-/// infinite or is not a number. It is 0 only in rows that see no key.
-Value SdpaProgram::rejectLargeScores(SoftmaxState state) {
-  Value magnitude = math::AbsFOp::create(b, state.max);
-  double limit =
-      hasFullRange ? double(std::numeric_limits<float>::max()) : exponentLimit;
-  Value inRange = arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, magnitude,
-                                        splat(f32Rows(), limit));
-  Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, state.max,
-                                      splat(f32Rows(), -kInfinity));
-  return arith::SelectOp::create(b, arith::OrIOp::create(b, inRange, empty),
-                                 state.normalizer, splat(f32Rows(), kNaN));
+void SdpaProgram::store(SoftmaxState state) {
+  storeTile(computeOut(state), out, firstRow, head);
+  if (lse)
+    storeRows(computeLse(state, getOwnTerms()), lse, firstRow, head);
 }
 
-/// out = sum / normalizer and lse = ln(2) (max + log2 normalizer), or 0 and
-/// -inf for a row that sees no key.
-void SdpaProgram::store(SoftmaxState state) {
-  Value rowZero = splat(f32Rows(), 0.0);
-  Value normalizer = rejectLargeScores(state);
-  Value empty =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, normalizer, rowZero);
-  Value quotient = arith::DivFOp::create(b, splat(f32Rows(), 1.0), normalizer);
-  Value inverse = arith::SelectOp::create(b, empty, rowZero, quotient);
-  Value normalized =
-      arith::MulFOp::create(b, state.sum, overColumns(inverse, headDim));
-  storeTile(round(normalized, out), out, firstRow, head);
-  if (!lse)
-    return;
-  Value log = math::Log2Op::create(b, normalizer);
-  Value base2 = arith::AddFOp::create(b, log, state.max);
-  Value natural = arith::MulFOp::create(b, base2, splat(f32Rows(), kLn2));
-  if (terms && terms->score.hasTerm(movesRows))
-    natural = arith::AddFOp::create(
-        b, natural, sumOwnTerms(*terms, firstRow, firstRow, rows));
-  Value result =
-      arith::SelectOp::create(b, empty, splat(f32Rows(), -kInfinity), natural);
-  storeRows(result, lse, firstRow, head);
+/// What the merge kernel goes on with.
+void SdpaProgram::storeSplit(SoftmaxState state) {
+  SmallVector<Value> at = {batch, workHead, split, zero};
+  auto storeNumbers = [&](Value values, StringRef name) {
+    tile::StoreOp::create(b, values, getArgument(name), at, /*to=*/Value(),
+                          /*dims=*/DenseI64ArrayAttr());
+  };
+  storeNumbers(state.max, kSplitMax);
+  storeNumbers(state.normalizer, kSplitNormalizer);
+  at.push_back(zero);
+  storeNumbers(state.sum, kSplitSum);
 }
 
 void SdpaProgram::build() {
   computePosition(q, k);
   computeKeyBlocks();
-  store(buildLoop(loadTile(q, rows, firstRow, head)));
+  SoftmaxState state = buildLoop(loadQueries(q));
+  if (split)
+    storeSplit(state);
+  else
+    store(state);
 }
 
 void fa4::buildSdpaProgram(SdpaOp op, tile::KernelOp kernel,
-                           const AttentionTiles &tiles) {
-  SdpaProgram(op, kernel, tiles).build();
+                           const AttentionTiles &tiles,
+                           const std::optional<DividedKeys> &divided) {
+  SdpaProgram(op, kernel, tiles, divided).build();
 }

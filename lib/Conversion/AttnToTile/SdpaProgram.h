@@ -9,16 +9,19 @@
 #ifndef FA4_LIB_CONVERSION_ATTNTOTILE_SDPAPROGRAM_H
 #define FA4_LIB_CONVERSION_ATTNTOTILE_SDPAPROGRAM_H
 
-#include "fa4/Conversion/AttnToTile/AttnToTile.h"
+#include "DividedKeys.h"
 #include "fa4/Dialect/Tile/IR/Tile.h"
 
 namespace fa4 {
 
 /// Fills the empty body of `kernel` with the program for `op`. The kernel's
 /// arguments are q, k, v, out, lse (if `op` has one) and the captures, and its
-/// grid counts query tiles, query heads and batches.
+/// grid counts query tiles, query heads and batches. Where keys are divided
+/// (DividedKeys.h), it has the outputs of a split in the place of out and lse,
+/// and its grid counts splits, the heads of work tiles and batches.
 void buildSdpaProgram(attn::SdpaOp op, tile::KernelOp kernel,
-                      const AttentionTiles &tiles);
+                      const AttentionTiles &tiles,
+                      const std::optional<DividedKeys> &divided);
 
 } // namespace fa4
 

@@ -27,6 +27,11 @@ Formula Formula::size(StringRef size) {
     return *number;
   if (auto summands = getSummands(size))
     return Formula::size(summands->first) + Formula::size(summands->second);
+  if (auto sizes = getSmallerOf(size))
+    return min(Formula::size(sizes->first), Formula::size(sizes->second));
+  // Without any of those that share, nobody reads the size.
+  if (std::optional<DerivedSize> shared = getSharedSize(size))
+    return max(Formula(shared->number) / max(name(shared->name), 1), 1);
   if (std::optional<DerivedSize> multiple = getMultipleSize(size))
     return Formula(multiple->number) * name(multiple->name);
   Formula result = name(size);

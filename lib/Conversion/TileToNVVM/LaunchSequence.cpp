@@ -236,7 +236,7 @@ static bool isOfMemory(Operation *op) {
           memref::DeallocOp, memref::CastOp, memref::DimOp>(op))
     return true;
   auto isIndex = [](Type type) { return type.isIndex(); };
-  return isPure(op) && op->getNumRegions() == 0 &&
+  return isMemoryEffectFree(op) && op->getNumRegions() == 0 &&
          llvm::all_of(op->getResultTypes(), isIndex) &&
          llvm::all_of(op->getOperandTypes(), isIndex);
 }

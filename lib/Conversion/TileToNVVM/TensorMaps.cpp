@@ -64,13 +64,25 @@ static LogicalResult checkTensor(Operation *op, MemRefType type,
   return success();
 }
 
-/// Sets the dimensions of the map, and how much of each a copy takes.
+/// Returns what `inner` of a load says, or {-1, 1}.
+static std::pair<int64_t, int64_t> getInner(Operation *op) {
+  auto load = dyn_cast<LoadOp>(op);
+  if (!load || !load.getInner())
+    return {-1, 1};
+  return {load.getInner()->front(), load.getInnerRows()};
+}
+
+/// Sets the dimensions of the map, and how much of each a copy takes. A box
+/// lies in memory with the first dimensions innermost.
 static LogicalResult setBox(Operation *op, MemRefType type, VectorType tile,
                             ArrayRef<int64_t> tileDims, TensorMap &map) {
   int64_t contiguous = tileDims.back();
+  auto [inner, innerRows] = getInner(op);
   map.dims.push_back(contiguous);
+  if (inner != -1)
+    map.dims.push_back(inner);
   for (int64_t dim = type.getRank() - 1; dim >= 0; --dim)
-    if (dim != contiguous)
+    if (dim != contiguous && dim != inner)
       map.dims.push_back(dim);
   int64_t bytes = tile.getElementTypeBitWidth() / 8;
   for (int64_t dim : map.dims) {
@@ -79,6 +91,10 @@ static LogicalResult setBox(Operation *op, MemRefType type, VectorType tile,
         at == tileDims.end() ? 1 : tile.getDimSize(at - tileDims.begin());
     if (dim == contiguous && map.span)
       box = map.span / bytes;
+    else if (dim == inner)
+      box = innerRows;
+    else if (dim == tileDims.front())
+      box /= innerRows;
     if (box > kMaxTensorMapBox)
       return op->emitOpError("copies ")
              << box << " elements of one dimension at once; TMA copies at most "

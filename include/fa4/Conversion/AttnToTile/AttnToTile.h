@@ -44,6 +44,8 @@ struct TileChoice {
   /// How many of the tiles that have room, the largest first, are passed over:
   /// lanes have more registers for what a region computes beside smaller ones.
   int64_t smaller = 0;
+  /// Whether CTAs may divide the keys of a sequence of few queries.
+  bool splitKeys = true;
 };
 
 /// What a choice of tiles depends on beside the target and the head dims.

@@ -166,7 +166,7 @@ void PairFinder::checkOperandB(MmaOp mma) {
 /// the same in both CTAs.
 std::optional<unsigned> PairFinder::findBlockIndex(LoadOp load, int64_t dim) {
   unsigned position = load.getTileDims()[dim];
-  if (load.getTo() && ranks.differs(load.getTo()))
+  if (load.getInner() || (load.getTo() && ranks.differs(load.getTo())))
     return std::nullopt;
   for (auto [i, index] : llvm::enumerate(load.getIndices()))
     if (i != position && ranks.differs(index))

@@ -184,9 +184,56 @@ std::string fa4::tile::addSizes(StringRef a, StringRef b) {
   return (a + kPlus + b).str();
 }
 
+std::optional<DerivedSize> fa4::tile::getSharedSize(StringRef name) {
+  DerivedSize size;
+  if (!name.consume_front("share(") || !name.consume_back(")"))
+    return std::nullopt;
+  StringRef number;
+  std::tie(number, size.name) = name.split(", ");
+  if (size.name.empty() || size.name.contains('(') ||
+      getStaticSize(size.name) || number.getAsInteger(10, size.number) ||
+      size.number < 1)
+    return std::nullopt;
+  return size;
+}
+
+std::string fa4::tile::shareSize(int64_t number, StringRef name) {
+  if (std::optional<int64_t> size = getStaticSize(name))
+    return std::to_string(
+        std::max<int64_t>(number / std::max<int64_t>(*size, 1), 1));
+  return llvm::formatv("share({0}, {1})", number, name);
+}
+
+std::optional<std::pair<StringRef, StringRef>>
+fa4::tile::getSmallerOf(StringRef name) {
+  if (!name.consume_front("min(") || !name.consume_back(")"))
+    return std::nullopt;
+  // The comma that is in no brackets.
+  size_t depth = 0;
+  for (auto [i, character] : llvm::enumerate(name)) {
+    if (character == '(')
+      ++depth;
+    else if (character == ')' && depth-- == 0)
+      return std::nullopt;
+    else if (depth == 0 && name.substr(i).starts_with(", "))
+      return std::pair(name.take_front(i), name.substr(i + 2));
+  }
+  return std::nullopt;
+}
+
+std::string fa4::tile::minOfSizes(StringRef a, StringRef b) {
+  auto x = getStaticSize(a), y = getStaticSize(b);
+  if (x && y)
+    return std::to_string(std::min(*x, *y));
+  return llvm::formatv("min({0}, {1})", a, b);
+}
+
 std::optional<StringRef> fa4::tile::getSizeBehind(StringRef name) {
-  if (auto summands = getSummands(name)) {
-    for (StringRef term : {summands->first, summands->second})
+  auto terms = getSummands(name);
+  if (!terms)
+    terms = getSmallerOf(name);
+  if (terms) {
+    for (StringRef term : {terms->first, terms->second})
       if (!getStaticSize(term))
         return getSizeBehind(term).value_or(term);
     return std::nullopt;
@@ -194,6 +241,8 @@ std::optional<StringRef> fa4::tile::getSizeBehind(StringRef name) {
   for (StringRef function : {"align", "ceildiv", "times"})
     if (std::optional<DerivedSize> size = parseDerivedSize(name, function))
       return size->name;
+  if (std::optional<DerivedSize> size = getSharedSize(name))
+    return size->name;
   return std::nullopt;
 }
 
@@ -244,6 +293,8 @@ static bool isSizeName(StringRef name) {
   if (auto summands = getSummands(name))
     return !getSummands(summands->second) && isSizeName(summands->first) &&
            isSizeName(summands->second);
+  if (auto sizes = getSmallerOf(name))
+    return isSizeName(sizes->first) && isSizeName(sizes->second);
   return !name.contains('(') || getSizeBehind(name);
 }
 
@@ -281,8 +332,9 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
       return op.emitOpError("argument '")
              << name.getValue() << "': dimension name '" << dim
              << "' is neither a name, a number, 'align(NAME, MULTIPLE)', "
-                "'ceildiv(NAME, BLOCK)' nor 'times(NAME, FACTOR)', nor a sum "
-                "of two of these";
+                "'ceildiv(NAME, BLOCK)', 'times(NAME, FACTOR)' nor "
+                "'share(NUMBER, NAME)', nor a sum or the 'min' of two of "
+                "these";
     std::optional<int64_t> number = getStaticSize(dim);
     if (!number)
       dimNames.insert(dim);
@@ -623,10 +675,36 @@ VectorType LoadOp::getPartType() {
              : tile;
 }
 
+int64_t LoadOp::getInnerRows() { return getInner() ? getInner()->back() : 1; }
+
+/// Checks `inner`, of a load whose `dims` are checked.
+static LogicalResult verifyInner(LoadOp op) {
+  std::optional<ArrayRef<int64_t>> inner = op.getInner();
+  if (!inner)
+    return success();
+  VectorType tile = op.getTile().getType();
+  if (inner->size() != 2 || tile.getRank() != 2)
+    return op.emitOpError("'inner' is a dimension and its number of elements, "
+                          "and the tile is a matrix");
+  int64_t dim = inner->front(), rows = inner->back();
+  if (dim < 0 || dim >= op.getSource().getType().getRank() ||
+      llvm::is_contained(op.getTileDims(), dim))
+    return op.emitOpError("'inner' names dimension ")
+           << dim << ", which must be one of the memref that is not in dims";
+  if (rows < 1 || tile.getDimSize(0) % rows != 0)
+    return op.emitOpError("a tile of ")
+           << tile.getDimSize(0) << " rows has 'inner' of " << rows
+           << ", which must divide them";
+  if (op.getTo() || op.getSplit() == 0)
+    return op.emitOpError("has 'inner' beside 'to' or a split of rows");
+  return success();
+}
+
 LogicalResult LoadOp::verify() {
-  if (failed(verifySplit(*this, getTile().getType(), getSplit())))
+  if (failed(verifySplit(*this, getTile().getType(), getSplit())) ||
+      failed(verifyMemoryOp(*this, getSource().getType(), getTile().getType())))
     return failure();
-  return verifyMemoryOp(*this, getSource().getType(), getTile().getType());
+  return verifyInner(*this);
 }
 SmallVector<int64_t> StoreOp::getTileDims() {
   return tileDims(*this, getDest().getType(), getTile().getType());

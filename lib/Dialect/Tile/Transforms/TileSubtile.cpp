@@ -377,8 +377,11 @@ void Splitter::setIndices(Operation *copy, Operation *op,
       int64_t number = choice.lookup(id);
       if (number == 0)
         continue;
-      Value offset = arith::ConstantIndexOp::create(
-          b, op->getLoc(), number * (size / counts.lookup(id)));
+      int64_t rows = number * (size / counts.lookup(id));
+      if (auto load = dyn_cast<LoadOp>(op);
+          load && dim == load.getTileDims().front())
+        rows /= load.getInnerRows();
+      Value offset = arith::ConstantIndexOp::create(b, op->getLoc(), rows);
       OpOperand &index = indices[dim];
       index.set(arith::AddIOp::create(b, op->getLoc(), index.get(), offset));
     }

@@ -76,6 +76,9 @@ def draw_pairs(rng, form, always=False):
     schedule = _pick(rng, (None, *schedules))
     others = [option for option in form.options if not option.startswith("--schedule=")]
     chosen = [f"--schedule={schedule}"] * bool(schedule) + [f"--pairs={pairs}"]
+    # CTAs that divide keys make other numbers of passes.
+    if pairs == "on" and "Sq" in form.static:
+        chosen.append("--split-keys=false")
     form = dataclasses.replace(form, options=(*others, *chosen))
     return without_other_reasons(form)
 

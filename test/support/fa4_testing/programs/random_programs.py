@@ -200,6 +200,13 @@ def _draw_sizes(rng):
     return sizes
 
 
+def _draw_few_queries(rng, sizes, static):
+    """A step of decoding: sizes, and which of them are static."""
+    few = sizes._replace(sq=int(rng.choice([1, 1, 2, 3, 5, 8, 16])), sk=int(rng.integers(1, 1500)))
+    heads = ("Hq", "Hkv") if rng.random() < 0.8 else ()
+    return few, (*static, "Sq", *heads)
+
+
 def _subset(rng, of, chance):
     return [x for x in of if rng.random() < chance]
 
@@ -236,6 +243,8 @@ def draw_program(rng) -> Program:
             static = everything  # Strides of elements that are known.
     plain = score is None
     sizes = _draw_sizes(rng)
+    if rng.random() < 0.15:
+        sizes, static = _draw_few_queries(rng, sizes, static)
     return Program(
         head_dim=pick(32, 64, 64, 96, 128, 128), dtype=pick("bf16", "f16"),
         layout=pick("bshd", "bhsd", "sbhd"), sizes=sizes,

@@ -133,10 +133,23 @@ struct DerivedSize {
 std::optional<DerivedSize> getAlignedSize(llvm::StringRef name);
 std::optional<DerivedSize> getMultipleSize(llvm::StringRef name);
 
+/// Returns the parts of `share(264, B)`: what each of B has of 264, rounded
+/// down, but at least 1. None for any other name.
+std::optional<DerivedSize> getSharedSize(llvm::StringRef name);
+/// Returns that size in the form in which `name` is given.
+std::string shareSize(int64_t number, llvm::StringRef name);
+
+/// Returns the two sizes of `min(A, B)`, or nothing if `name` is none.
+std::optional<std::pair<llvm::StringRef, llvm::StringRef>>
+getSmallerOf(llvm::StringRef name);
+/// Returns the smaller one of two sizes in the form in which they are given: a
+/// number for two numbers.
+std::string minOfSizes(llvm::StringRef a, llvm::StringRef b);
+
 /// Returns the size behind `align(Sq, 128)`, `ceildiv(Sq, 128)`, the number
 /// of blocks of 128 elements, or `times(Sq, 4)`: Sq. A sum of sizes is behind
-/// its terms: of `ceildiv(Tq, 128) + N`, one of Tq and N is returned. None for
-/// any other name.
+/// its terms: of `ceildiv(Tq, 128) + N`, one of Tq and N is returned, and so is
+/// one of those of a minimum. None for any other name.
 std::optional<llvm::StringRef> getSizeBehind(llvm::StringRef name);
 
 /// Returns a multiple of a size in the form in which it is given: a number for

@@ -67,7 +67,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     Arguments are memrefs (global tensors) and scalars (`f32`, `i32`, `index`). A memref has `tile.name`, its name
     in the manifest, and `tile.dims`, one name a dimension: dimensions with equal names have equal sizes, a name
     that is a number is a static size, `align(N, 128)` is size `N`, rounded up to a multiple of 128, and
-    `ceildiv(N, 128)` the number of its blocks of 128.
+    `ceildiv(N, 128)` the number of its blocks of 128. `share(264, N)` is what each of `N` has of 264, at least 1, and
+    `min(A, B)` the smaller one of two sizes.
     `tile.output` says what the kernel does with an argument that it writes:
 
     | `tile.output` | elements of the tensor |
@@ -194,6 +195,10 @@ def Tile_LoadOp : Tile_MemoryOp<"load", [AttrSizedOperandSegments]> {
     of their own, a product with such a row adds nothing, even if memory has a NaN there. The index of that dimension
     is not negative then, and `to` may be any number.
 
+    With `inner [d, n]`, each element of the tile's first dimension has `n` rows of the tile, those of `n` elements of
+    dimension `d` of the memref: row `r` of the tile is at `r / n` along the first one of `dims`, and at `r % n` along
+    `d`, both from `indices` on. The query heads that share a key/value head lie in one tile so, token by token.
+
     In a kernel with a `cluster`, `split(d)` says that its CTAs load the same tile and keep it between them: each
     has an equal part of dimension `d` of the tile, the leader the first one. MMAs read such a tile as their `b`.
 
@@ -211,26 +216,35 @@ def Tile_LoadOp : Tile_MemoryOp<"load", [AttrSizedOperandSegments]> {
       %t = tile.load %k[%b, %j, %h, %c0] dims [1, 3] : memref<?x?x?x64xbf16> -> vector<128x64xbf16>
       return %t : vector<128x64xbf16>
     }
+    // Heads h .. h+7 of queries i .. i+15, of [B, Sq, Hq, D].
+    func.func @queries(%q: memref<?x?x?x64xbf16>, %b: index, %i: index, %h: index) -> vector<128x64xbf16> {
+      %c0 = arith.constant 0 : index
+      %t = tile.load %q[%b, %i, %h, %c0] dims [1, 3] inner [2, 8] : memref<?x?x?x64xbf16> -> vector<128x64xbf16>
+      return %t : vector<128x64xbf16>
+    }
     ```
   }];
   let arguments = (ins AnyNon0RankedMemRef:$source, Variadic<Index>:$indices,
                        Optional<Index>:$to,
                        OptionalAttr<DenseI64ArrayAttr>:$dims,
+                       OptionalAttr<DenseI64ArrayAttr>:$inner,
                        OptionalAttr<I64Attr>:$split);
   let results = (outs Tile_MemoryValue:$tile);
-  // Builds a load without `split`: each CTA loads the whole tile.
+  // Builds a load without `inner` and `split`: each CTA loads the whole tile.
   let builders = [OpBuilder<(ins "::mlir::Type":$tile, "::mlir::Value":$source,
                                  "::mlir::ValueRange":$indices, "::mlir::Value":$to,
                                  "::mlir::DenseI64ArrayAttr":$dims), [{
-    build($_builder, $_state, tile, source, indices, to, dims, /*split=*/nullptr);
+    build($_builder, $_state, tile, source, indices, to, dims, /*inner=*/nullptr, /*split=*/nullptr);
   }]>];
   let assemblyFormat = [{
-    $source `[` $indices `]` (`dims` $dims^)? (`to` `(` $to^ `)`)? (`split` `(` $split^ `)`)? attr-dict
+    $source `[` $indices `]` (`dims` $dims^)? (`inner` $inner^)? (`to` `(` $to^ `)`)? (`split` `(` $split^ `)`)? attr-dict
     `:` type($source) `->` type($tile)
   }];
   let extraClassDeclaration = memoryDeclaration # [{
     /// Returns the type of what one CTA loads: the tile, or its part of it.
     ::mlir::VectorType getPartType();
+    /// Returns how many rows of the tile an element of its first dimension has.
+    int64_t getInnerRows();
   }];
 }
 

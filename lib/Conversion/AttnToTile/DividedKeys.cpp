@@ -1,0 +1,231 @@
+//===- DividedKeys.cpp - few queries, whose keys CTAs divide ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DividedKeys.h"
+#include "CaptureReads.h"
+#include "MergeSplitsProgram.h"
+#include "PositionForms.h"
+#include "SdpaProgram.h"
+#include "VisibleBlocks.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+
+using namespace mlir;
+using namespace fa4;
+using namespace fa4::attn;
+
+/// The most queries of a sequence for which keys are divided: those of a step
+/// of decoding, and of the drafts of speculative decoding.
+static constexpr int64_t kMostDividedQueries = 16;
+/// A split has at least this number of keys, so that loading them takes longer
+/// than what a CTA does once.
+static constexpr int64_t kLeastSplitKeys = 256;
+/// How many CTAs an SM has in all, where there are enough keys: the more they
+/// are, the less time is lost while the last of them run.
+static constexpr int64_t kWaves = 4;
+/// The number of heads that a dynamic number is taken for.
+static constexpr int64_t kUsualHeads = 8;
+
+static std::optional<int64_t> getStaticSize(Value tensor, unsigned dim) {
+  int64_t size = cast<ShapedType>(tensor.getType()).getDimSize(dim);
+  return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
+}
+
+/// Returns true if a region computes with the query head, or captures a vector
+/// with a number for each: the rows of a tile must have one head then.
+static bool dependsOnHead(SdpaOp op) {
+  for (auto [i, capture] : llvm::enumerate(op.getCaptures()))
+    if (isa<ShapedType>(capture.getType()) && !isTable(op, i))
+      return true;
+  for (Region *region : {&op.getScoreMod(), &op.getMaskMod()}) {
+    // The first argument of a score_mod is the score.
+    unsigned first = region == &op.getScoreMod() ? 1 : 0;
+    if (!region->empty() && !region->getArgument(first + kHead).use_empty())
+      return true;
+  }
+  return false;
+}
+
+/// Returns the number of query heads for each key/value head, if it is known.
+static std::optional<int64_t> countHeadsOfGroup(SdpaOp op) {
+  unsigned dim = getDimOrder(op.getLayout()).head;
+  auto queryHeads = getStaticSize(op.getQ(), dim);
+  auto keyHeads = getStaticSize(op.getK(), dim);
+  if (!queryHeads || !keyHeads || *keyHeads == 0)
+    return std::nullopt;
+  return *queryHeads / *keyHeads;
+}
+
+static AttentionTiles chooseTiles(SdpaOp op, const TargetDescription &target,
+                                  const TileChoice &choice,
+                                  const DividedKeys &divided) {
+  TileRequest request = getTileRequest(op, choice);
+  request.queries = divided.countRows();
+  return chooseAttentionTiles(target, getHeadDims(op), request);
+}
+
+std::optional<DividedKeys> fa4::findDividedKeys(SdpaOp op,
+                                                const TargetDescription &target,
+                                                const TileChoice &choice) {
+  DimOrder order = getDimOrder(op.getLayout());
+  std::optional<int64_t> queries = getStaticSize(op.getQ(), order.seq);
+  if (!choice.splitKeys || order.isPacked() || !queries || *queries < 1 ||
+      *queries > kMostDividedQueries)
+    return std::nullopt;
+  std::optional<int64_t> keys = getStaticSize(op.getK(), order.seq);
+  if (keys && *keys <= kLeastSplitKeys)
+    return std::nullopt;
+  int64_t group = countHeadsOfGroup(op).value_or(1);
+  SmallVector<int64_t> numbers = {1};
+  if (group > 1 && !dependsOnHead(op))
+    numbers.insert(numbers.begin(), group);
+  for (int64_t heads : numbers) {
+    DividedKeys divided{*queries, heads,
+                        int64_t(llvm::PowerOf2Ceil(uint64_t(heads)))};
+    AttentionTiles tiles = chooseTiles(op, target, choice, divided);
+    if (tiles.exceeded.empty() && divided.countRows() <= kMergedRows &&
+        divided.countRows() <= tiles.rows)
+      return divided;
+  }
+  return std::nullopt;
+}
+
+namespace {
+class DividedKeysLaunch {
+public:
+  DividedKeysLaunch(Conversion &conversion, const DividedKeys &divided,
+                    const TileChoice &choice)
+      : conversion(conversion), op(cast<SdpaOp>(conversion.op.getOperation())),
+        divided(divided),
+        tiles(chooseTiles(op, conversion.target, choice, divided)) {}
+
+  void launchSplits();
+  void launchMerge(MutableArrayRef<Value> destinations);
+
+private:
+  int64_t countSharedCtas();
+  OpFoldResult countSplits();
+  void createNumbers();
+  void nameSplits(const KernelLaunch &launch);
+  SmallVector<StringRef> getDims(bool hasColumns);
+
+  Conversion &conversion;
+  SdpaOp op;
+  const DividedKeys &divided;
+  AttentionTiles tiles;
+  std::string splits, rows, columns; ///< Names of dimensions.
+  Value sum, max, normalizer;
+};
+} // namespace
+
+/// The CTAs that the sequences share: those of a head.
+int64_t DividedKeysLaunch::countSharedCtas() {
+  unsigned dim = conversion.names.order.head;
+  Value matrix = divided.heads == 1 ? op.getQ() : op.getK();
+  int64_t heads = getStaticSize(matrix, dim).value_or(kUsualHeads);
+  return kWaves * int64_t(conversion.target.smCount) /
+         std::max<int64_t>(heads, 1);
+}
+
+/// As many as there are CTAs for a head and sequence, and blocks of keys.
+OpFoldResult DividedKeysLaunch::countSplits() {
+  const DimOrder &order = conversion.names.order;
+  OpFoldResult keys = conversion.getSizes(op.getK())[order.seq];
+  OpFoldResult sequences = conversion.getSizes(op.getQ())[*order.batch];
+  return conversion.min(conversion.countBlocks(keys, kLeastSplitKeys),
+                        conversion.share(countSharedCtas(), sequences));
+}
+
+void DividedKeysLaunch::createNumbers() {
+  OpBuilder &b = conversion.builder;
+  const DimOrder &order = conversion.names.order;
+  SmallVector<OpFoldResult> sizes = {
+      conversion.getSizes(op.getQ())[*order.batch],
+      conversion.getSizes(divided.heads == 1 ? op.getQ()
+                                             : op.getK())[order.head],
+      countSplits(), b.getIndexAttr(divided.countRows())};
+  max = conversion.createWorkspace(sizes, b.getF32Type());
+  normalizer = conversion.createWorkspace(sizes, b.getF32Type());
+  sizes.push_back(b.getIndexAttr(getHeadDims(op).v));
+  sum = conversion.createWorkspace(sizes, b.getF32Type());
+}
+
+/// Sets the names of dimensions by the kernel's q and k.
+void DividedKeysLaunch::nameSplits(const KernelLaunch &launch) {
+  const DimOrder &order = conversion.names.order;
+  splits = tile::minOfSizes(
+      tile::countBlocks(launch.getDim(1, order.seq), kLeastSplitKeys),
+      tile::shareSize(countSharedCtas(), launch.getDim(0, *order.batch)));
+  rows = std::to_string(divided.countRows());
+  columns = std::to_string(getHeadDims(op).v);
+}
+
+SmallVector<StringRef> DividedKeysLaunch::getDims(bool hasColumns) {
+  SmallVector<StringRef> dims = {"B", divided.heads == 1 ? "Hq" : "Hkv", splits,
+                                 rows};
+  if (hasColumns)
+    dims.push_back(columns);
+  return dims;
+}
+
+void DividedKeysLaunch::launchSplits() {
+  createNumbers();
+  std::optional<VisibleBlocks> visible =
+      launchVisibleBlocks(conversion, {MaskSide::Queries, kGroup});
+  KernelLaunch launch(conversion);
+  launch.addMatrices();
+  launch.addCapturedVectors();
+  if (visible)
+    addVisibleBlocks(launch, *visible);
+  nameSplits(launch);
+  unsigned first = launch.getNumArguments();
+  launch.addOutput(kSplitSum, sum, getDims(/*hasColumns=*/true), kOnce, 0.0f);
+  launch.addOutput(kSplitMax, max, getDims(false), kOnce,
+                   -std::numeric_limits<float>::infinity());
+  launch.addOutput(kSplitNormalizer, normalizer, getDims(false), kOnce, 0.0f);
+  launch.addCapturedScalars();
+  MLIRContext *context = op.getContext();
+  SmallVector<Attribute> grid;
+  for (unsigned dim : {kSplitDim, 1u, 0u})
+    grid.push_back(tile::ExtentAttr::get(context, launch.getDim(first, dim),
+                                         /*tile=*/1));
+  launch.emit("_kernel", grid, [&](tile::KernelOp kernel) {
+    buildSdpaProgram(op, kernel, tiles, divided);
+  });
+}
+
+void DividedKeysLaunch::launchMerge(MutableArrayRef<Value> destinations) {
+  const DimNames &names = conversion.names;
+  KernelLaunch launch(conversion);
+  launch.addInput(kSplitSum, sum, getDims(/*hasColumns=*/true));
+  launch.addInput(kSplitMax, max, getDims(false));
+  launch.addInput(kSplitNormalizer, normalizer, getDims(false));
+  if (op.getSinks())
+    launch.addInput("sinks", op.getSinks(), names.heads());
+  launch.addOutput("out", destinations[0], names.queries(), kPartial, 0.0f);
+  if (op.hasLse())
+    launch.addOutput("lse", destinations[1], names.rows(), kPartial,
+                     -std::numeric_limits<float>::infinity());
+  MLIRContext *context = op.getContext();
+  SmallVector<Attribute> grid = {tile::ExtentAttr::get(
+      context, std::to_string(countMergedTiles(op, divided)), /*tile=*/1)};
+  for (unsigned dim : {1u, 0u})
+    grid.push_back(
+        tile::ExtentAttr::get(context, launch.getDim(0, dim), /*tile=*/1));
+  launch.emit("_merge_kernel", grid, [&](tile::KernelOp kernel) {
+    buildMergeSplitsProgram(op, kernel, divided);
+  });
+}
+
+void fa4::convertDividedKeys(Conversion &conversion, const DividedKeys &divided,
+                             const TileChoice &choice,
+                             MutableArrayRef<Value> destinations) {
+  DividedKeysLaunch launch(conversion, divided, choice);
+  launch.launchSplits();
+  launch.launchMerge(destinations);
+}

@@ -1,0 +1,63 @@
+//===- DividedKeys.h - few queries, whose keys CTAs divide ---===//
+//
+// Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A sequence of few queries has one work tile for each key/value head, which
+// would read all keys alone. Where the number of queries is static and small,
+// several CTAs divide the visible blocks of keys:
+//
+//   kernel         split s of n: max, normalizer and sum of its blocks, as the
+//                  loop over blocks of a whole sequence has them at its end
+//   merge kernel   out and the LSE of all splits (MergeSplitsProgram.h)
+//
+// The query heads that share a key/value head see the same keys. Their rows are
+// in one tile: row r is of query r / headRows and head r % headRows. For
+// example, 2 queries of 5 heads have 16 rows, of which 6 are not used.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FA4_LIB_CONVERSION_ATTNTOTILE_DIVIDEDKEYS_H
+#define FA4_LIB_CONVERSION_ATTNTOTILE_DIVIDEDKEYS_H
+
+#include "KernelLaunch.h"
+#include "fa4/Conversion/AttnToTile/AttnToTile.h"
+
+namespace fa4 {
+
+/// The rows of a tile that has all queries of a sequence.
+struct DividedKeys {
+  int64_t queries; ///< Of a sequence.
+  int64_t heads;   ///< The query heads of a tile: 1 or those of a group.
+  /// The rows of a query: `heads`, rounded up to a power of two, so that the
+  /// number of a row's query is a shift.
+  int64_t headRows;
+
+  int64_t countRows() const { return queries * headRows; }
+};
+
+/// Returns the rows if CTAs divide the op's keys: `tiles` has room for all of
+/// them.
+std::optional<DividedKeys> findDividedKeys(attn::SdpaOp op,
+                                           const TargetDescription &target,
+                                           const TileChoice &choice);
+
+/// The names of what splits hand to the merge kernel: f32, sequences x heads x
+/// splits x rows; the sum has the columns of v beyond.
+inline constexpr llvm::StringLiteral kSplitSum = "split_sum",
+                                     kSplitMax = "split_max",
+                                     kSplitNormalizer = "split_normalizer";
+/// The dimension of the splits in them.
+inline constexpr unsigned kSplitDim = 2;
+
+/// Launches both kernels in front of the op, which write `destinations`.
+void convertDividedKeys(Conversion &conversion, const DividedKeys &divided,
+                        const TileChoice &choice,
+                        llvm::MutableArrayRef<mlir::Value> destinations);
+
+} // namespace fa4
+
+#endif // FA4_LIB_CONVERSION_ATTNTOTILE_DIVIDEDKEYS_H

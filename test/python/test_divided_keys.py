@@ -1,0 +1,63 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Few queries, whose keys several CTAs divide and whose heads share tiles: fa4-compile, and fa4-sim with all checks,
+against float64."""
+
+import pytest
+
+from fa4_testing import gpu
+from fa4_testing.programs.forms import BR, MASK_MODS, NEAR, SCORE_MODS, TL
+from fa4_testing.programs.program import Program, Sizes, run
+from fa4.reference import Mask
+
+pytestmark = pytest.mark.skipif(not gpu.has_tools("fa4-compile", "fa4-sim"), reason="needs fa4-compile and fa4-sim")
+CHIPS = "sm_90a", "sm_100a"
+HEADS = frozenset({"Sq", "Hq", "Hkv"})
+FORMS = {
+    "one query": dict(sizes=Sizes(2, 1, 700, 2, 4)),
+    "one head": dict(sizes=Sizes(2, 1, 700, 2, 1)),
+    "five heads": dict(sizes=Sizes(1, 2, 600, 3, 5)),
+    "64 heads": dict(sizes=Sizes(1, 1, 1030, 1, 64)),
+    "16 queries": dict(sizes=Sizes(2, 16, 520, 1, 8), mask=Mask.causal(BR)),
+    "16 queries, top left": dict(sizes=Sizes(2, 16, 520, 2, 2), mask=Mask.causal(TL)),
+    "window": dict(sizes=Sizes(1, 5, 900, 2, 3), mask=Mask(BR, 300, 0)),
+    "head dim 64": dict(sizes=Sizes(2, 3, 700, 2, 4), head_dim=64, mask=Mask.causal(BR)),
+    "head dim 256": dict(sizes=Sizes(1, 2, 700, 1, 4), head_dim=256),
+    "head dims 192, 128": dict(sizes=Sizes(1, 2, 700, 1, 4), head_dim=192, head_dim_v=128),
+    "bhsd": dict(sizes=Sizes(2, 4, 600, 2, 4), layout="bhsd", mask=Mask.causal(BR)),
+    "sbhd": dict(sizes=Sizes(2, 4, 600, 2, 4), layout="sbhd", mask=Mask.causal(BR)),
+    "f16": dict(sizes=Sizes(2, 4, 600, 2, 4), dtype="f16"),
+    "lengths": dict(sizes=Sizes(4, 1, 900, 2, 4), lengths=(0, 1, 333, 900), mask=Mask.causal(BR)),
+    "sinks": dict(sizes=Sizes(2, 2, 600, 2, 4), sinks="f32"),
+    "sinks of one head": dict(sizes=Sizes(2, 2, 600, 3, 1), sinks="bf16", lengths=(0, 400)),
+    "fewer blocks than splits": dict(sizes=Sizes(1, 3, 2000, 1, 2), mask=Mask(BR, 20, 0)),
+    "mask_mod": dict(sizes=Sizes(1, 7, 600, 1, 4), visible=NEAR),
+    "static": dict(sizes=Sizes(2, 2, 640, 2, 4), static=frozenset({"B", "Sq", "Sk", "Hq", "Hkv"})),
+    "dynamic heads": dict(sizes=Sizes(2, 2, 640, 2, 4), static=frozenset({"Sq"})),
+    "strided": dict(sizes=Sizes(2, 2, 640, 2, 4), strided=(("q", "dynamic"), ("k", "static"), ("out", "dynamic"))),
+    "tensor": dict(sizes=Sizes(2, 2, 640, 2, 4), kind="tensor"),
+}
+MODS = {
+    f"{group}-{name}": form | dict(sizes=Sizes(2, 3, 600, 1, 2), head_dim=64)
+    for group, forms in (("score", SCORE_MODS), ("mask", MASK_MODS))
+    for name, form in forms.items()
+}
+
+
+@pytest.mark.turns(4)
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("name", FORMS)
+def test_form(name, chip, tmp_path):
+    """The results of all splits, merged, must be right under two schedules."""
+    form = dict(head_dim=128, static=HEADS) | FORMS[name]
+    run(Program(**form, chip=chip), tmp_path, seeds=(0, 1))
+    assert list(tmp_path.glob("*_merge_kernel.ptx"))
+
+
+@pytest.mark.turns(8)
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("name", MODS)
+def test_mod(name, chip, tmp_path):
+    """A region sees the positions and heads of rows, and its results must be right."""
+    run(Program(**(dict(static=HEADS) | MODS[name]), chip=chip), tmp_path, seeds=(0, 1))
