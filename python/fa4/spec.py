@@ -4,7 +4,8 @@
 """Attention ops as Python says them: `fa4.sdpa(...)` and `fa4.sdpa_backward(...)`.
 
 A spec has the shapes of q, k and v with a name or a number for each size. The kernel is compiled for all
-sizes but the head dims: numbers and names are what a call is checked against, and no part of the kernel.
+sizes but the head dims: numbers and names are what a call is checked against, and no part of the kernel. Where q has a number of
+tokens up to FEW_QUERIES, that number and those of heads are part of the forward kernel, too: CTAs divide the keys then.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from fa4.useful_work import count_visible_pairs, reads_position
 LAYOUTS = ("bshd", "bhsd", "sbhd", "thd", "htd")
 DTYPES = ("bf16", "f16")
 SINK_DTYPES = ("f32", "bf16", "f16")
+# The most queries of a sequence for which CTAs divide the keys: as fa4-compile's `--split-keys`.
+FEW_QUERIES = 16
 # Names that a call uses for something else than a capture.
 TAKEN = ("q", "k", "v", "out", "lse", "dout", "dq", "dk", "dv", "score", "sinks", "dsinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k")
 ALIGNMENTS = ("bottom_right", "top_left")
@@ -263,15 +266,39 @@ class Spec:
         gradients = ("dq", "dk", "dv", "dsinks")
         return gradients[: 3 + bool(self.sinks)] if self.is_backward else ("out", "lse")[: 1 + self.lse]
 
+    @property
+    def has_few_queries(self) -> bool:
+        """Whether the numbers of queries and heads are part of the kernel."""
+        if self.is_backward or self.is_packed:
+            return False
+        queries = self.q[self.layout.index("s")]
+        return isinstance(queries, int) and 0 < queries <= FEW_QUERIES
+
+    def for_call(self, q: Sequence[int], k: Sequence[int]) -> Spec:
+        """The spec whose kernel is the best one for q and k of these shapes: with numbers of queries and heads where queries are few, or this one."""
+        if self.is_backward or self.is_packed:
+            return self
+        s, h = (self.layout.index(letter) for letter in "sh")
+        if not 0 < q[s] <= FEW_QUERIES:
+            return self
+
+        def numbered(names, places, shape):
+            return tuple(shape[place] if place in places else name for place, name in enumerate(names))
+
+        return replace(self, q=numbered(self.q, (s, h), q), k=numbered(self.k, (h,), k), v=numbered(self.v, (h,), k))
+
     def _memref(self, name: str) -> str:
-        """The type in MLIR of a tensor, which has the head dim and no other size. What frameworks hand over as views has any strides
-        but the innermost one, which say where it lies in memory; arrays of one number a head, row or sequence are row-major."""
+        """The type in MLIR of a tensor, which has the head dim and, of few queries, their number and those of heads. What frameworks
+        hand over as views has any strides but the innermost one, which say where it lies in memory; arrays of one number a head, row or
+        sequence are row-major."""
         shape = self.tensors[name]
-        fixed = {"lse": "f32", "sinks": self.sinks, "dsinks": self.sinks}
-        if name in fixed or name.endswith(("seqlens_q", "seqlens_k")):
-            return f"memref<{'?x' * len(shape)}{fixed.get(name, 'i32')}>"
-        dims = ["?"] * (len(self.layout) - 1)
-        dims.insert(self.layout.index("d"), str(self.head_dim("v" if name in ("v", "out", "dout", "dv") else "q")))
+        fixed = {"lse": "f32", "sinks": self.sinks, "dsinks": self.sinks, "seqlens_k": "i32", "cu_seqlens_q": "i32", "cu_seqlens_k": "i32"}
+        letters = {"lse": "bhs", "sinks": "h", "seqlens_k": "b"}.get(name, self.layout)
+        numbered = "" if not self.has_few_queries else "h" if name in ("k", "v") else "sh"
+        dims = [str(size) if letter in numbered and isinstance(size, int) else "?" for letter, size in zip(letters, shape)]
+        if name in fixed:
+            return f"memref<{'x'.join(dims)}x{fixed[name]}>"
+        dims[self.layout.index("d")] = str(self.head_dim("v" if name in ("v", "out", "dout", "dv") else "q"))
         strides = ", ".join(["?"] * (len(self.layout) - 1) + ["1"])
         return f"memref<{'x'.join(dims)}x{self.dtype}, strided<[{strides}]>>"
 
@@ -425,7 +452,8 @@ def sdpa(
 
     `q`, `k`, `v`: shapes, in the order of `layout` (b batch, s tokens, h heads, d head dim), each a text or a sequence of
     names and numbers: `q="B Sq 32 128", k="B Sk 8 128"`. One name is one size wherever it stands. Numbers are checked at a
-    call, and only the head dim, in elements, is part of the kernel. v is k's shape by default. k and v have as many heads
+    call, and only the head dim, in elements, is part of the kernel; where q has a number of tokens up to 16, so are that number and those
+    of heads: CTAs divide the keys of a sequence then, and the heads that share them have one tile. v is k's shape by default. k and v have as many heads
     as q, or a divisor of that (grouped-query attention).
 
     `dtype`: "bf16" or "f16", of q, k, v and out. `mask`: None, "causal" (the last query sees all keys), "causal_top_left",

@@ -52,7 +52,7 @@ static void convert(SdpaOp op, const TargetDescription &target,
   launch.addMatrices();
   launch.addCapturedVectors();
   if (op.getSinks())
-    launch.addSinks(op.getSinks(), op.hasLse());
+    launch.addSinks(op.getSinks());
   if (visible)
     addVisibleBlocks(launch, *visible);
   if (packed)

@@ -25,8 +25,9 @@ static constexpr int64_t kMostDividedQueries = 16;
 /// A split has at least this number of keys, so that loading them takes longer
 /// than what a CTA does once.
 static constexpr int64_t kLeastSplitKeys = 256;
-/// How many CTAs an SM has in all, where there are enough keys: the more they
-/// are, the less time is lost while the last of them run.
+/// How many CTAs an SM has one after another, where work tiles are so many that
+/// each cannot have several SMs: the more they are, the less time is lost while
+/// the last of them run.
 static constexpr int64_t kWaves = 4;
 /// The number of heads that a dynamic number is taken for.
 static constexpr int64_t kUsualHeads = 8;
@@ -66,6 +67,7 @@ static AttentionTiles chooseTiles(SdpaOp op, const TargetDescription &target,
                                   const DividedKeys &divided) {
   TileRequest request = getTileRequest(op, choice);
   request.queries = divided.countRows();
+  request.isPlain = false;
   return chooseAttentionTiles(target, getHeadDims(op), request);
 }
 
@@ -88,8 +90,7 @@ std::optional<DividedKeys> fa4::findDividedKeys(SdpaOp op,
     DividedKeys divided{*queries, heads,
                         int64_t(llvm::PowerOf2Ceil(uint64_t(heads)))};
     AttentionTiles tiles = chooseTiles(op, target, choice, divided);
-    if (tiles.exceeded.empty() && divided.countRows() <= kMergedRows &&
-        divided.countRows() <= tiles.rows)
+    if (tiles.exceeded.empty() && divided.countRows() <= tiles.rows)
       return divided;
   }
   return std::nullopt;
@@ -108,7 +109,7 @@ public:
   void launchMerge(MutableArrayRef<Value> destinations);
 
 private:
-  int64_t countSharedCtas();
+  tile::SharedSize shareCtas(StringRef sequences = "");
   OpFoldResult countSplits();
   void createNumbers();
   void nameSplits(const KernelLaunch &launch);
@@ -123,13 +124,15 @@ private:
 };
 } // namespace
 
-/// The CTAs that the sequences share: those of a head.
-int64_t DividedKeysLaunch::countSharedCtas() {
+/// The CTAs that sequences share: those of a head.
+tile::SharedSize DividedKeysLaunch::shareCtas(StringRef sequences) {
   unsigned dim = conversion.names.order.head;
   Value matrix = divided.heads == 1 ? op.getQ() : op.getK();
-  int64_t heads = getStaticSize(matrix, dim).value_or(kUsualHeads);
-  return kWaves * int64_t(conversion.target.smCount) /
-         std::max<int64_t>(heads, 1);
+  int64_t heads =
+      std::max<int64_t>(getStaticSize(matrix, dim).value_or(kUsualHeads), 1);
+  int64_t sms = conversion.target.smCount;
+  return {std::max<int64_t>(sms / heads, 1),
+          std::max<int64_t>(kWaves * sms / heads, 1), sequences};
 }
 
 /// As many as there are CTAs for a head and sequence, and blocks of keys.
@@ -138,7 +141,7 @@ OpFoldResult DividedKeysLaunch::countSplits() {
   OpFoldResult keys = conversion.getSizes(op.getK())[order.seq];
   OpFoldResult sequences = conversion.getSizes(op.getQ())[*order.batch];
   return conversion.min(conversion.countBlocks(keys, kLeastSplitKeys),
-                        conversion.share(countSharedCtas(), sequences));
+                        conversion.share(shareCtas(), sequences));
 }
 
 void DividedKeysLaunch::createNumbers() {
@@ -160,7 +163,7 @@ void DividedKeysLaunch::nameSplits(const KernelLaunch &launch) {
   const DimOrder &order = conversion.names.order;
   splits = tile::minOfSizes(
       tile::countBlocks(launch.getDim(1, order.seq), kLeastSplitKeys),
-      tile::shareSize(countSharedCtas(), launch.getDim(0, *order.batch)));
+      tile::nameSharedSize(shareCtas(launch.getDim(0, *order.batch))));
   rows = std::to_string(divided.countRows());
   columns = std::to_string(getHeadDims(op).v);
 }
@@ -206,7 +209,7 @@ void DividedKeysLaunch::launchMerge(MutableArrayRef<Value> destinations) {
   launch.addInput(kSplitMax, max, getDims(false));
   launch.addInput(kSplitNormalizer, normalizer, getDims(false));
   if (op.getSinks())
-    launch.addInput("sinks", op.getSinks(), names.heads());
+    launch.addSinks(op.getSinks());
   launch.addOutput("out", destinations[0], names.queries(), kPartial, 0.0f);
   if (op.hasLse())
     launch.addOutput("lse", destinations[1], names.rows(), kPartial,

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/StringExtras.h"
@@ -120,14 +121,26 @@ OpFoldResult Conversion::min(OpFoldResult a, OpFoldResult b) {
       *this, a, b, [](int64_t a, int64_t b) { return std::min(a, b); });
 }
 
-OpFoldResult Conversion::share(int64_t number, OpFoldResult size) {
-  auto max = [&](OpFoldResult a) {
-    return compute<arith::MaxUIOp>(
-        *this, a, builder.getIndexAttr(1),
-        [](int64_t a, int64_t b) { return std::max(a, b); });
+OpFoldResult Conversion::share(const tile::SharedSize &shared,
+                               OpFoldResult size) {
+  if (std::optional<int64_t> known = getConstantIntValue(size))
+    return builder.getIndexAttr(shared.of(*known));
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  auto index = [&](int64_t number) -> Value {
+    return arith::ConstantIndexOp::create(b, number);
   };
-  return max(compute<arith::DivUIOp>(*this, builder.getIndexAttr(number),
-                                     max(size), std::divides<int64_t>()));
+  Value count = arith::MaxUIOp::create(
+      b, getValueOrCreateConstantIndexOp(b, op.getLoc(), size), index(1));
+  Value few = arith::DivUIOp::create(b, index(shared.few), count);
+  Value many = arith::DivUIOp::create(b, index(shared.many), count);
+  many = arith::MaxUIOp::create(b, many, index(1));
+  // Sizes are computed from indices alone: 1 where `few` are enough, or 0.
+  Value isEnough = arith::MinUIOp::create(
+      b, arith::DivUIOp::create(b, few, index(2)), index(1));
+  Value isNot = arith::SubIOp::create(b, index(1), isEnough);
+  return arith::AddIOp::create(b, arith::MulIOp::create(b, few, isEnough),
+                               arith::MulIOp::create(b, many, isNot))
+      .getResult();
 }
 
 Value Conversion::createWorkspace(ArrayRef<OpFoldResult> sizes, Type element) {
@@ -229,12 +242,18 @@ void KernelLaunch::addMatrices() {
   hasMatrices = true;
 }
 
+void KernelLaunch::addSinks(Value sinks) {
+  addInput("sinks", sinks, conversion.names.heads());
+}
+
 /// Without keys, the LSE of a row is its sink. No kernel runs then, and there
 /// is no constant that the results could be filled with.
-void KernelLaunch::addSinks(Value sinks, bool hasLse) {
-  addInput("sinks", sinks, conversion.names.heads());
+void KernelLaunch::requireKeysBesideSinks() {
+  auto op = dyn_cast<SdpaOp>(conversion.op.getOperation());
+  if (!op || !op.getSinks() || !op.hasLse())
+    return;
   StringRef keys = getDim(1, conversion.names.order.seq);
-  if (hasLse && !llvm::isDigit(keys.front()))
+  if (!llvm::isDigit(keys.front()))
     require(keys + " >= 1", "size " + keys +
                                 " must be at least 1: the LSE of a row without "
                                 "keys is its sink, and no kernel writes it");
@@ -413,8 +432,10 @@ tile::KernelOp KernelLaunch::createKernel(const Twine &suffix,
   kernel.getBody().emplaceBlock().addArguments(
       types, SmallVector<Location>(types.size(), loc));
   requireSizes();
-  if (hasMatrices)
+  if (hasMatrices) {
     requireHeadGroups();
+    requireKeysBesideSinks();
+  }
   if (!conditions.empty())
     kernel->setAttr(tile::kRequiresAttr, detached.getArrayAttr(conditions));
   conversion.symbols.insert(kernel, function->getIterator());

@@ -83,8 +83,9 @@ struct Conversion {
   mlir::OpFoldResult multiply(mlir::OpFoldResult size, int64_t factor);
   mlir::OpFoldResult add(mlir::OpFoldResult a, mlir::OpFoldResult b);
   mlir::OpFoldResult min(mlir::OpFoldResult a, mlir::OpFoldResult b);
-  /// What each of `size` has of `number`, but at least 1.
-  mlir::OpFoldResult share(int64_t number, mlir::OpFoldResult size);
+  /// What each of `size` has of a number of CTAs; the name is not used.
+  mlir::OpFoldResult share(const tile::SharedSize &shared,
+                           mlir::OpFoldResult size);
   /// Creates a tensor or a buffer of numbers that one kernel hands to the next.
   mlir::Value createWorkspace(llvm::ArrayRef<mlir::OpFoldResult> sizes,
                               mlir::Type element);
@@ -136,10 +137,11 @@ public:
                  std::optional<float> ifEmpty = std::nullopt);
   /// Adds q, k and v, and the sequences' bounds and numbers of keys, if there
   /// are any. For dynamic numbers of heads, the kernel requires of a call what
-  /// the op's verifier checks of static ones.
+  /// the op's verifier checks of static ones; with sinks and the LSE, it
+  /// requires keys.
   void addMatrices();
-  /// Adds the sinks of the forward op, behind the matrices.
-  void addSinks(mlir::Value sinks, bool hasLse);
+  /// Adds the sinks of the forward op.
+  void addSinks(mlir::Value sinks);
   /// Add the captured tensors, which are inputs, and the captured scalars.
   void addCapturedVectors();
   void addCapturedScalars();
@@ -189,6 +191,7 @@ private:
   /// a region reads it at an index with which it is called.
   void requireElements(unsigned capture, llvm::StringRef name);
   void requireHeadGroups();
+  void requireKeysBesideSinks();
   tile::KernelOp createKernel(const llvm::Twine &suffix,
                               llvm::ArrayRef<mlir::Attribute> grid);
   void launch(tile::KernelOp kernel);

@@ -9,19 +9,28 @@
 #include "MergeSplitsProgram.h"
 #include "SoftmaxProgram.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
 #include <limits>
 
 using namespace mlir;
 using namespace fa4;
 using namespace fa4::attn;
 
-static int64_t countColumns(SdpaOp op) {
-  return cast<ShapedType>(op.getV().getType()).getShape().back();
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// The elements of a work tile, one for each thread of a warpgroup.
+static constexpr int64_t kElements = 128;
+/// The splits that are merged at a time.
+static constexpr int64_t kTogether = 4;
+
+/// Returns the number of parts of a row.
+static int64_t countParts(SdpaOp op) {
+  return llvm::divideCeil(
+      cast<ShapedType>(op.getV().getType()).getShape().back(), kElements);
 }
 
 int64_t fa4::countMergedTiles(SdpaOp op, const DividedKeys &divided) {
-  return countColumns(op) / kMergedColumns *
-         (divided.heads == 1 ? 1 : divided.queries);
+  return divided.queries * divided.heads * countParts(op);
 }
 
 namespace {
@@ -29,119 +38,118 @@ class MergeSplitsProgram : SoftmaxProgram {
 public:
   MergeSplitsProgram(SdpaOp op, tile::KernelOp kernel,
                      const DividedKeys &divided)
-      : SoftmaxProgram(op, kernel, kMergedRows, /*keys=*/0), divided(divided),
-        isOfHeads(divided.heads != 1) {}
+      : SoftmaxProgram(op, kernel, /*rows=*/kElements, /*keys=*/0),
+        divided(divided) {}
 
   void build();
 
 private:
+  void takeElements();
   SoftmaxState start();
-  SoftmaxState addSplit(Value number, const SoftmaxState &before);
-  SmallVector<Value> getSplitIndices(Value number) {
-    return {batch, workHead, number, firstSplitRow};
-  }
+  SoftmaxState readSplit(Value number, Value count);
+  SoftmaxState addSplits(Value first, Value count, const SoftmaxState &before);
   void store(const SoftmaxState &state);
-
-  VectorType f32Part() { return f32Type({rows, kMergedColumns}); }
+  Value overElements(Value scalar) {
+    return vector::BroadcastOp::create(b, f32Rows(), scalar);
+  }
 
   const DividedKeys &divided;
-  /// True if a tile's rows are heads of one query, false if they are queries of
-  /// one head.
-  const bool isOfHeads;
-  Value query; ///< The first one of the tile.
-  Value firstColumn;
-  Value firstSplitRow; ///< The tile's first row in what splits have written.
+  Value query, firstColumn;
+  Value splitRow; ///< The row in what splits have written.
 };
 } // namespace
 
+/// The work tiles of a key/value head are the parts of the rows of its heads,
+/// query by query.
+void MergeSplitsProgram::takeElements() {
+  takeWorkTile(rows);
+  int64_t parts = countParts(op);
+  firstColumn =
+      mul(fold<arith::RemUIOp>(tileIndex, index(parts)), index(kElements));
+  Value row = fold<arith::DivUIOp>(tileIndex, index(parts));
+  query = fold<arith::DivUIOp>(row, index(divided.heads));
+  Value headOfGroup = fold<arith::RemUIOp>(row, index(divided.heads));
+  splitRow = add(mul(query, index(divided.headRows)), headOfGroup);
+  workHead = head;
+  head = add(mul(workHead, index(divided.heads)), headOfGroup);
+}
+
 SoftmaxState MergeSplitsProgram::start() {
-  Value sinks = getArgument("sinks");
   SoftmaxState state;
-  if (sinks) {
-    Value rowSinks =
-        isOfHeads ? tile::LoadRowsOp::create(
-                        b,
-                        VectorType::get(
-                            {rows},
-                            cast<MemRefType>(sinks.getType()).getElementType()),
-                        sinks, head, b.getI64IntegerAttr(0))
-                        .getResult()
-                  : readNumber(sinks, head, rows);
-    state = startWithSink(widen(rowSinks));
+  if (Value sinks = getArgument("sinks")) {
+    state = startWithSink(widen(readNumber(sinks, head, rows)));
   } else {
-    state.max = splat(f32Rows(), -std::numeric_limits<double>::infinity());
+    state.max = splat(f32Rows(), -kInfinity);
     state.normalizer = splat(f32Rows(), 0.0);
   }
-  state.sum = splat(f32Part(), 0.0);
+  state.sum = splat(f32Rows(), 0.0);
   return state;
 }
 
-SoftmaxState MergeSplitsProgram::addSplit(Value number,
-                                          const SoftmaxState &before) {
-  SmallVector<Value> at = getSplitIndices(number);
+/// A split beyond the last one has nothing: what is read there is 0.
+SoftmaxState MergeSplitsProgram::readSplit(Value number, Value count) {
+  SmallVector<Value> at = {batch, workHead, number, splitRow};
   auto read = [&](StringRef name) -> Value {
-    return tile::LoadRowsOp::create(b, f32Rows(), getArgument(name), at,
-                                    b.getI64IntegerAttr(at.size() - 1));
+    return tile::LoadScalarOp::create(b, getArgument(name), at);
   };
-  SoftmaxState own{Value(), read(kSplitMax), read(kSplitNormalizer)};
+  Value none = arith::ConstantOp::create(b, b.getF32FloatAttr(-kInfinity));
+  Value isThere = less(number, count, arith::CmpIPredicate::slt);
+  SoftmaxState state;
+  state.max =
+      overElements(arith::SelectOp::create(b, isThere, read(kSplitMax), none));
+  state.normalizer = overElements(read(kSplitNormalizer));
   at.push_back(firstColumn);
-  own.sum = tile::LoadOp::create(b, f32Part(), getArgument(kSplitSum), at,
-                                 /*to=*/Value(), /*dims=*/DenseI64ArrayAttr());
-  SoftmaxState both;
-  both.max = arith::MaximumFOp::create(b, before.max, own.max);
-  Value reference = getReference(both.max);
-  auto getFactor = [&](const SoftmaxState &state) -> Value {
-    return math::Exp2Op::create(b,
-                                arith::SubFOp::create(b, state.max, reference));
-  };
-  Value factor = getFactor(before), ownFactor = getFactor(own);
-  auto merge = [&](Value a, Value f, Value c, Value g) -> Value {
-    return math::FmaOp::create(b, a, f, arith::MulFOp::create(b, c, g));
-  };
-  both.normalizer = merge(before.normalizer, factor, own.normalizer, ownFactor);
-  both.sum = merge(before.sum, overColumns(factor, kMergedColumns), own.sum,
-                   overColumns(ownFactor, kMergedColumns));
-  return both;
+  state.sum = tile::LoadRowsOp::create(b, f32Rows(), getArgument(kSplitSum), at,
+                                       b.getI64IntegerAttr(at.size() - 1));
+  return state;
 }
 
-/// A tile of heads ends with the group: the heads behind it are another tile's.
+SoftmaxState MergeSplitsProgram::addSplits(Value first, Value count,
+                                           const SoftmaxState &before) {
+  SmallVector<SoftmaxState> states = {before};
+  for (int64_t i : llvm::seq(kTogether))
+    states.push_back(readSplit(add(first, i), count));
+  SoftmaxState all{splat(f32Rows(), 0.0), before.max, splat(f32Rows(), 0.0)};
+  for (const SoftmaxState &state : ArrayRef(states).drop_front())
+    all.max = arith::MaximumFOp::create(b, all.max, state.max);
+  Value reference = getReference(all.max);
+  for (const SoftmaxState &state : states) {
+    Value factor =
+        math::Exp2Op::create(b, arith::SubFOp::create(b, state.max, reference));
+    all.sum = math::FmaOp::create(b, state.sum, factor, all.sum);
+    all.normalizer =
+        math::FmaOp::create(b, state.normalizer, factor, all.normalizer);
+  }
+  return all;
+}
+
+/// All elements of the row have its LSE: that of its first part's first one is
+/// stored.
 void MergeSplitsProgram::store(const SoftmaxState &state) {
-  Value end = isOfHeads ? add(head, divided.heads) : Value();
   SmallVector<Value> at = indices(out, query, head);
   at[order.dim] = firstColumn;
-  tile::StoreOp::create(
-      b, computeOut(state), out, at, end,
-      b.getDenseI64ArrayAttr(
-          {isOfHeads ? order.head : order.seq, int64_t(order.dim)}));
+  tile::StoreOp::create(b, computeOut(state), out, at, /*to=*/Value(),
+                        b.getDenseI64ArrayAttr({int64_t(order.dim)}));
   if (!lse)
     return;
-  // The tiles of all columns have the LSE; the first one stores it.
   Value isFirst = less(firstColumn, one, arith::CmpIPredicate::slt);
-  Value all = isOfHeads ? end : index(divided.queries);
-  unsigned dim = isOfHeads ? order.lseHead() : order.lseSeq();
-  tile::StoreOp::create(b, computeLse(state, /*own=*/Value()), lse,
-                        rowIndices(lse, query, head),
-                        arith::SelectOp::create(b, isFirst, all, zero),
-                        b.getDenseI64ArrayAttr({int64_t(dim)}));
+  tile::StoreOp::create(
+      b, computeLse(state, /*own=*/Value()), lse, rowIndices(lse, query, head),
+      arith::SelectOp::create(b, isFirst, add(query, one), zero),
+      b.getDenseI64ArrayAttr({int64_t(order.lseSeq())}));
 }
 
 void MergeSplitsProgram::build() {
-  takeWorkTile(rows);
-  int64_t parts = countColumns(op) / kMergedColumns;
-  Value part = fold<arith::RemUIOp>(tileIndex, index(parts));
-  firstColumn = mul(part, index(kMergedColumns));
-  query = isOfHeads ? fold<arith::DivUIOp>(tileIndex, index(parts)) : zero;
-  firstSplitRow = mul(query, index(divided.headRows));
-  workHead = head;
-  head = mul(workHead, index(divided.heads));
+  takeElements();
+  Value count = size(getArgument(kSplitSum), kSplitDim);
   SoftmaxState init = start();
   ValueRange last =
-      repeat(size(getArgument(kSplitSum), kSplitDim),
-             {init.sum, init.max, init.normalizer},
-             [&](Value number, ValueRange before) -> SmallVector<Value> {
-               SoftmaxState both =
-                   addSplit(number, {before[0], before[1], before[2]});
-               return {both.sum, both.max, both.normalizer};
+      repeat(ceilDiv(count, kTogether), {init.sum, init.max, init.normalizer},
+             [&](Value step, ValueRange before) -> SmallVector<Value> {
+               Value first = mul(step, index(kTogether));
+               SoftmaxState all =
+                   addSplits(first, count, {before[0], before[1], before[2]});
+               return {all.sum, all.max, all.normalizer};
              });
   store({last[0], last[1], last[2]});
 }

@@ -10,9 +10,9 @@
 // softmax. Two states are merged as one is moved to a new maximum: their sums
 // and normalizers are multiplied by exp2(max - new max) and added.
 //
-// A work tile of the merge kernel has a part of the columns of out, of the rows
-// of one query, which are as many heads; or of all queries, if a tile of the
-// kernel before has one head.
+// A work tile of the merge kernel has a row of out, or a part of it. Its threads
+// have an element each, so that the kernel has no shared memory: an SM works on
+// many rows, and waits for the numbers of several splits at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +22,6 @@
 #include "DividedKeys.h"
 
 namespace fa4 {
-
-/// The rows of a work tile, one for each thread of a warpgroup, and its columns
-/// of out. Head dims are multiples of them.
-inline constexpr int64_t kMergedRows = 128, kMergedColumns = 32;
 
 /// Returns how many work tiles a head and sequence has.
 int64_t countMergedTiles(attn::SdpaOp op, const DividedKeys &divided);

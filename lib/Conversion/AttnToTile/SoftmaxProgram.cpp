@@ -117,10 +117,10 @@ Value SoftmaxProgram::computeOut(SoftmaxState state) {
   Value empty = isEmpty(normalizer);
   Value quotient = arith::DivFOp::create(b, splat(f32Rows(), 1.0), normalizer);
   Value inverse = arith::SelectOp::create(b, empty, rowZero, quotient);
-  int64_t columns = cast<VectorType>(state.sum.getType()).getDimSize(1);
-  Value normalized =
-      arith::MulFOp::create(b, state.sum, overColumns(inverse, columns));
-  return round(normalized, out);
+  auto type = cast<VectorType>(state.sum.getType());
+  if (type.getRank() == 2)
+    inverse = overColumns(inverse, type.getDimSize(1));
+  return round(arith::MulFOp::create(b, state.sum, inverse), out);
 }
 
 /// -inf for a row that sees no key.

@@ -29,9 +29,13 @@ Formula Formula::size(StringRef size) {
     return Formula::size(summands->first) + Formula::size(summands->second);
   if (auto sizes = getSmallerOf(size))
     return min(Formula::size(sizes->first), Formula::size(sizes->second));
-  // Without any of those that share, nobody reads the size.
-  if (std::optional<DerivedSize> shared = getSharedSize(size))
-    return max(Formula(shared->number) / max(name(shared->name), 1), 1);
+  if (std::optional<SharedSize> shared = getSharedSize(size)) {
+    Formula count = max(name(shared->name), 1);
+    Formula few = Formula(shared->few) / count;
+    Formula many = max(Formula(shared->many) / count, 1);
+    return Formula(llvm::formatv("({0} >= 2 ? {0} : {1})", few.text, many.text),
+                   Kind::Primary);
+  }
   if (std::optional<DerivedSize> multiple = getMultipleSize(size))
     return Formula(multiple->number) * name(multiple->name);
   Formula result = name(size);

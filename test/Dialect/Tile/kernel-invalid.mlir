@@ -290,7 +290,7 @@ tile.kernel @budget() attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} 
 
 // -----
 
-// expected-error @+1 {{argument 'x': dimension name 'align(N)' is neither a name, a number, 'align(NAME, MULTIPLE)', 'ceildiv(NAME, BLOCK)' nor 'times(NAME, FACTOR)', nor a sum of two of these}}
+// expected-error @+1 {{argument 'x': dimension name 'align(N)' is neither a name, a number, 'align(NAME, MULTIPLE)', 'ceildiv(NAME, BLOCK)', 'times(NAME, FACTOR)' nor 'share(FEW, MANY, NAME)', nor a sum or the 'min' of two of these}}
 tile.kernel @align(%x: memref<?xf32> {tile.name = "x", tile.dims = ["align(N)"]})
     attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
 }

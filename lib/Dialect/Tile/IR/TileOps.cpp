@@ -184,24 +184,30 @@ std::string fa4::tile::addSizes(StringRef a, StringRef b) {
   return (a + kPlus + b).str();
 }
 
-std::optional<DerivedSize> fa4::tile::getSharedSize(StringRef name) {
-  DerivedSize size;
+int64_t SharedSize::of(int64_t count) const {
+  count = std::max<int64_t>(count, 1);
+  int64_t share = few / count;
+  return share >= 2 ? share : std::max<int64_t>(many / count, 1);
+}
+
+std::optional<SharedSize> fa4::tile::getSharedSize(StringRef name) {
   if (!name.consume_front("share(") || !name.consume_back(")"))
     return std::nullopt;
-  StringRef number;
-  std::tie(number, size.name) = name.split(", ");
-  if (size.name.empty() || size.name.contains('(') ||
-      getStaticSize(size.name) || number.getAsInteger(10, size.number) ||
-      size.number < 1)
+  SharedSize size;
+  SmallVector<StringRef> parts;
+  name.split(parts, ", ");
+  if (parts.size() != 3 || parts[0].getAsInteger(10, size.few) ||
+      parts[1].getAsInteger(10, size.many) || size.few < 1 || size.many < 1 ||
+      parts[2].empty() || parts[2].contains('(') || getStaticSize(parts[2]))
     return std::nullopt;
+  size.name = parts[2];
   return size;
 }
 
-std::string fa4::tile::shareSize(int64_t number, StringRef name) {
-  if (std::optional<int64_t> size = getStaticSize(name))
-    return std::to_string(
-        std::max<int64_t>(number / std::max<int64_t>(*size, 1), 1));
-  return llvm::formatv("share({0}, {1})", number, name);
+std::string fa4::tile::nameSharedSize(const SharedSize &size) {
+  if (std::optional<int64_t> count = getStaticSize(size.name))
+    return std::to_string(size.of(*count));
+  return llvm::formatv("share({0}, {1}, {2})", size.few, size.many, size.name);
 }
 
 std::optional<std::pair<StringRef, StringRef>>
@@ -241,7 +247,7 @@ std::optional<StringRef> fa4::tile::getSizeBehind(StringRef name) {
   for (StringRef function : {"align", "ceildiv", "times"})
     if (std::optional<DerivedSize> size = parseDerivedSize(name, function))
       return size->name;
-  if (std::optional<DerivedSize> size = getSharedSize(name))
+  if (std::optional<SharedSize> size = getSharedSize(name))
     return size->name;
   return std::nullopt;
 }
@@ -333,7 +339,7 @@ static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,
              << name.getValue() << "': dimension name '" << dim
              << "' is neither a name, a number, 'align(NAME, MULTIPLE)', "
                 "'ceildiv(NAME, BLOCK)', 'times(NAME, FACTOR)' nor "
-                "'share(NUMBER, NAME)', nor a sum or the 'min' of two of "
+                "'share(FEW, MANY, NAME)', nor a sum or the 'min' of two of "
                 "these";
     std::optional<int64_t> number = getStaticSize(dim);
     if (!number)

@@ -316,11 +316,17 @@ static constexpr uint64_t kMaxTrialStates = 5000;
 ///   - No role may hold tiles while it waits for others, unless it owns
 ///     accumulators: it has used up its registers, so ptxas spills what the
 ///     next tile needs.
+///   - Something must go on while the lanes end a tile. Lanes that read all
+///   that
+///     they need themselves leave an SM room for many CTAs, which is better.
 Trial Searcher::planStatic() {
   OwningOpRef<KernelOp> roles = specialize(Schedule::Static);
   if (!roles)
     return Trial();
-  if (std::string obstacle = findTileObstacle(*roles); !obstacle.empty()) {
+  std::string obstacle = findTileObstacle(*roles);
+  if (roles->getBody().getOps<ChannelOp>().empty())
+    obstacle = "no role fetches for another one: an SM works on several CTAs";
+  if (!obstacle.empty()) {
     record(makePlan(Schedule::Static, MmaOrder::Early), std::move(obstacle));
     return Trial();
   }

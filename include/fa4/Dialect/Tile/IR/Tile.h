@@ -133,11 +133,22 @@ struct DerivedSize {
 std::optional<DerivedSize> getAlignedSize(llvm::StringRef name);
 std::optional<DerivedSize> getMultipleSize(llvm::StringRef name);
 
-/// Returns the parts of `share(264, B)`: what each of B has of 264, rounded
-/// down, but at least 1. None for any other name.
-std::optional<DerivedSize> getSharedSize(llvm::StringRef name);
-/// Returns that size in the form in which `name` is given.
-std::string shareSize(int64_t number, llvm::StringRef name);
+/// The parts of `share(16, 66, B)`: what each of B has of 16, rounded down, or,
+/// where that is less than 2, of 66, but at least 1. Few B have as many CTAs in
+/// all as there are SMs, and more of them several times as many, so that not
+/// too many SMs are left over.
+struct SharedSize {
+  int64_t few, many;
+  llvm::StringRef name;
+
+  /// Returns the share of each of `count`.
+  int64_t of(int64_t count) const;
+};
+/// Returns the parts of `share(16, 66, B)`, or none for any other name.
+std::optional<SharedSize> getSharedSize(llvm::StringRef name);
+/// Returns the size in the form in which its `name` is given: a number for a
+/// number.
+std::string nameSharedSize(const SharedSize &size);
 
 /// Returns the two sizes of `min(A, B)`, or nothing if `name` is none.
 std::optional<std::pair<llvm::StringRef, llvm::StringRef>>

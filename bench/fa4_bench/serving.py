@@ -1,0 +1,216 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Steps of decoding on a Hopper card: our kernels beside torch's, in turn and in bursts, bf16.
+
+A step reads all keys and values of a batch once, so that the memory's rate bounds its time. Peers are what torch has for few
+queries: cuDNN's kernel, FlashAttention-2's, and FlexAttention's for decoding. Each candidate's results are held to float64 by
+FlashAttention's rule before it is timed. The bars are 85 % of the memory's rate in rows of many keys, and the fastest peer's time."""
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import fa4
+from fa4 import tools
+from fa4_testing import results, revision
+from fa4_bench.hopper import tables
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "bench" / "serving.json"
+SCRATCH = ROOT / "build" / "serving"
+PEERS = "cudnn", "flash", "flex"
+# GB/s that NVIDIA's data sheets state.
+RATES = {"H200": 4800, "H100": 3350}
+LEAST_SHARE, LEAST_BYTES = 0.85, 2**29
+
+
+@dataclass(frozen=True)
+class Row:
+    batch: int
+    keys: int
+    heads: tuple = (32, 8)  # Of q, of k and v.
+    head_dim: int = 128
+    queries: int = 1
+
+    @property
+    def name(self):
+        heads, k = "/".join(map(str, self.heads)), f"{self.keys // 1024}k"
+        drafts = f", {self.queries} queries, causal" if self.queries > 1 else ""
+        return f"{self.batch} x {k}, {heads} heads, hd{self.head_dim}{drafts}"
+
+    @property
+    def kind(self):
+        return "causal" if self.queries > 1 else "full"
+
+    @property
+    def folder(self):
+        return f"q{self.queries}-h{self.heads[0]}-{self.heads[1]}-hd{self.head_dim}"
+
+    @property
+    def bytes(self):
+        """Of keys and values."""
+        return 2 * 2 * self.batch * self.keys * self.heads[1] * self.head_dim
+
+
+ROWS = [
+    Row(4, 32768), Row(1, 32768), Row(16, 8192), Row(64, 4096), Row(128, 2048), Row(1, 131072), Row(1, 8192),
+    Row(4, 32768, (64, 8)), Row(4, 32768, (32, 32)), Row(16, 32768, (64, 1)), Row(16, 8192, (28, 4)),
+    Row(4, 32768, head_dim=64), Row(64, 4096, head_dim=64), Row(4, 32768, head_dim=256), Row(4, 32768, queries=4), Row(16, 8192, queries=8),
+]  # fmt: skip
+QUICK = ROWS[:1]
+
+
+# ---------------------------------------------------------------------------
+# Our kernels
+# ---------------------------------------------------------------------------
+
+
+def spec(row):
+    """The op, for any batch size and number of keys."""
+    shapes = [f"B {row.queries} {row.heads[0]} {row.head_dim}", *[f"B Sk {row.heads[1]} {row.head_dim}"] * 2]
+    return fa4.sdpa(*shapes, mask=None if row.kind == "full" else row.kind)
+
+
+def compile_kernels(folder, quick):
+    """Writes our kernels; 1 where the compiler refuses one."""
+    from fa4_bench.hopper import specs
+
+    failed = 0
+    for row in {row.folder: row for row in (QUICK if quick else ROWS)}.values():
+        if said := specs.compile_op(spec(row).text, folder / row.folder):
+            failed = 1
+            print(f"serving: {row.folder}: {said}", file=sys.stderr)
+    return failed
+
+
+# ---------------------------------------------------------------------------
+# The measurement, on the machine with the card
+# ---------------------------------------------------------------------------
+
+
+def measure(path, ours_folder, quick, commit):
+    """Measures all rows, and writes the record after each."""
+    from fa4_bench import serving_card
+    from fa4_bench.hopper.__main__ import about_card
+    from fa4_bench.hopper.measure import BURST_LAUNCHES
+    from fa4_bench.instructions.card import hopper
+    from fa4_bench.timing.__main__ import write_table
+
+    card = hopper()
+    table = {**about_card(card, commit or revision.commit()), "launches": BURST_LAUNCHES, "rows": {}}
+    bench = serving_card.Bench(card, Path(ours_folder), quick)
+    table["read_gbs"] = bench.read_rate()
+    for row in QUICK if quick else ROWS:
+        table["rows"][row.name] = bench.measure(row)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_table(path, table)
+        print(f"{row.name}: {table['rows'][row.name]}", file=sys.stderr, flush=True)
+    return table
+
+
+# ---------------------------------------------------------------------------
+# The report
+# ---------------------------------------------------------------------------
+
+
+def rate_of(recorded):
+    return next(rate for name, rate in RATES.items() if name in recorded["card"])
+
+
+def share(found, recorded):
+    """How much of the memory's rate our kernel has."""
+    return found["bytes"] / found["us"]["ours"] / 1e3 / rate_of(recorded)
+
+
+def fastest_peer(found):
+    return min(((found["us"][peer], peer) for peer in PEERS if peer in found["us"]), default=None)
+
+
+def missed_bars(recorded):
+    """A sentence for each row that misses a bar."""
+    for name, found in recorded["rows"].items():
+        for candidate, said in found["wrong"].items():
+            yield f"{name}: {candidate} is wrong: {said}"
+        if "ours" not in found["us"]:
+            yield f"{name}: our kernel has no time"
+            continue
+        if found["bytes"] >= LEAST_BYTES and share(found, recorded) < LEAST_SHARE:
+            yield f"{name}: {share(found, recorded):.0%} of the memory's rate; the bar is {LEAST_SHARE:.0%}"
+        peer = fastest_peer(found)
+        if peer and found["us"]["ours"] > peer[0]:
+            yield f"{name}: {peer[0] / found['us']['ours']:.2f} of {peer[1]}'s speed; the bar is 1.00"
+
+
+def body(recorded):
+    lines = ["| row | ours, us | of the memory's rate | " + " | ".join(f"{peer}, us" for peer in PEERS) + " | times the fastest one's speed |",
+             "|---|---|---|" + "---|" * len(PEERS) + "---|"]  # fmt: skip
+    for name, found in recorded["rows"].items():
+        times, peer = found["us"], fastest_peer(found)
+        cells = [f"{times['ours']:.1f}", f"{share(found, recorded):.0%}"] if "ours" in times else ["", ""]
+        cells += [f"{times[each]:.1f}" if each in times else "" for each in PEERS]
+        cells.append(f"{peer[0] / times['ours']:.2f}" if peer and "ours" in times else "")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def page(recorded):
+    rows = recorded["rows"].values()
+    ratios = [fastest_peer(found)[0] / found["us"]["ours"] for found in rows if "ours" in found["us"] and fastest_peer(found)]
+    missed = list(missed_bars(recorded))
+    behind = {sentence.split(":")[0] for sentence in missed}
+    state = (f"On an {recorded['card']}, steps of decoding have {tables.geometric_mean(ratios):.2f} times the speed of torch's fastest kernel, in the geometric mean; "
+             f"{len(recorded['rows']) - len(behind)} of {len(recorded['rows'])} rows meet the bars")  # fmt: skip
+    head = results.head("Decoding on Hopper", state, "./bench/serving --report --write", recorded["commit"], recorded["date"])
+    text = f"""\
+bf16, medians of bursts of {recorded["launches"]} launches, all candidates in turn in one process; driver {recorded["driver"]}, torch
+{recorded["torch"]}. A row is a batch and its keys, the heads of q and of k and v, and the head dim; one query a sequence unless
+it says more. The memory's rate is {rate_of(recorded)} GB/s, as the data sheet says; a reduction by torch of one large tensor has
+{recorded["read_gbs"]:.0f} GB/s in the same run. Rows with less than {LEAST_BYTES >> 20} MiB of keys and values are in the cache in part, and have no
+bar by it.
+
+{body(recorded)}
+
+Bars that are missed:
+
+""" + ("\n".join(f"- {sentence}" for sentence in missed) or "- none")
+    return head + results.wrapped(text) + "\n"
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(prog="serving", description=__doc__.split("\n\n")[0], epilog=__doc__.split("\n\n")[1])
+    add = parser.add_argument
+    add("--report", nargs="?", const=str(RECORDED), metavar="FILE", help="print the table of what was recorded (bench/serving.json); nothing is measured")
+    add("--measure", metavar="FILE", default=str(SCRATCH / "measured.json"), help="where the measurement is recorded (build/serving/measured.json)")
+    add("--ours", metavar="FOLDER", default=str(SCRATCH / "ours"), help="our kernels, as --compile writes them (build/serving/ours)")
+    add("--compile", metavar="FOLDER", help="instead, compile our kernels into FOLDER; needs fa4-compile")
+    add("--commit", default="", help="of the kernels, where the machine has no git")
+    add("--quick", action="store_true", help="one row")
+    add("--write", action="store_true", help="with --report: write bench/results/serving.md; the tree must have no changes")
+    options = parser.parse_args(argv)
+    if options.write and options.report != str(RECORDED):
+        parser.error("--write goes with --report of bench/serving.json")
+    try:
+        if options.compile:
+            return compile_kernels(Path(options.compile), options.quick)
+        if options.report:
+            recorded = json.loads(Path(options.report).read_text())
+        else:
+            recorded = measure(Path(options.measure), options.ours, options.quick, options.commit)
+        if options.write:
+            results.clean_commit()
+            results.write("serving", page(recorded))
+        else:
+            print(body(recorded))
+    except (RuntimeError, ValueError, OSError, tools.ToolNotFoundError) as error:
+        sys.exit(f"serving: {error}")
+    missed = list(missed_bars(recorded))
+    for sentence in missed:
+        print(f"serving: {sentence}", file=sys.stderr)
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
