@@ -14,7 +14,7 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -147,6 +147,15 @@ def _tensors_of(captures: Mapping[str, str]) -> dict[str, tuple[int | str, ...]]
     return {name: _read_shape(name, shape, len(shape)) for name, shape in split.items() if shape}
 
 
+@lru_cache(maxsize=256)
+def close_sizes(text: str, queries: int, heads: int, key_heads: int) -> str:
+    """The op of a text with open sizes, for a call of so many: numbers where queries are few."""
+    sizes = (str(queries), str(heads), str(key_heads)) if 0 < queries <= FEW_QUERIES else "???"
+    for name, size in zip(("$Sq", "$Hq", "$Hkv"), sizes):
+        text = text.replace(name, size)
+    return text
+
+
 @dataclass(frozen=True)
 class Spec:
     """An attention op. Made by `sdpa` and `sdpa_backward`, which document the fields; `text` is the op in MLIR."""
@@ -274,28 +283,22 @@ class Spec:
         queries = self.q[self.layout.index("s")]
         return isinstance(queries, int) and 0 < queries <= FEW_QUERIES
 
-    def for_call(self, q: Sequence[int], k: Sequence[int]) -> Spec:
-        """The spec whose kernel is the best one for q and k of these shapes: with numbers of queries and heads where queries are few, or this one."""
-        if self.is_backward or self.is_packed:
-            return self
-        s, h = (self.layout.index(letter) for letter in "sh")
-        if not 0 < q[s] <= FEW_QUERIES:
-            return self
-
-        def numbered(names, places, shape):
-            return tuple(shape[place] if place in places else name for place, name in enumerate(names))
-
-        return replace(self, q=numbered(self.q, (s, h), q), k=numbered(self.k, (h,), k), v=numbered(self.v, (h,), k))
-
-    def _memref(self, name: str) -> str:
+    def _memref(self, name: str, is_open: bool) -> str:
         """The type in MLIR of a tensor, which has the head dim and, of few queries, their number and those of heads. What frameworks
         hand over as views has any strides but the innermost one, which say where it lies in memory; arrays of one number a head, row or
-        sequence are row-major."""
+        sequence are row-major. `is_open` is as for `write`."""
         shape = self.tensors[name]
         fixed = {"lse": "f32", "sinks": self.sinks, "dsinks": self.sinks, "seqlens_k": "i32", "cu_seqlens_q": "i32", "cu_seqlens_k": "i32"}
         letters = {"lse": "bhs", "sinks": "h", "seqlens_k": "b"}.get(name, self.layout)
-        numbered = "" if not self.has_few_queries else "h" if name in ("k", "v") else "sh"
-        dims = [str(size) if letter in numbered and isinstance(size, int) else "?" for letter, size in zip(letters, shape)]
+        opened = ("Hkv", "?") if name in ("k", "v") else ("Hq", "Sq")
+
+        def dim(letter: str, size: int | str) -> str:
+            named = dict(zip("hs", opened)).get(letter, "?")
+            if named == "?" or self.is_backward or self.is_packed:
+                return "?"
+            return f"${named}" if is_open else str(size) if self.has_few_queries and isinstance(size, int) else "?"
+
+        dims = [dim(letter, size) for letter, size in zip(letters, shape)]
         if name in fixed:
             return f"memref<{'x'.join(dims)}x{fixed[name]}>"
         dims[self.layout.index("d")] = str(self.head_dim("v" if name in ("v", "out", "dout", "dv") else "q"))
@@ -307,9 +310,10 @@ class Spec:
         """The op in MLIR, in a function on memrefs. Raises TraceError."""
         return self.write(self.traced)
 
-    def write(self, traced: Traced) -> str:
-        """The op in MLIR with these regions. torch.compile reads this."""
-        types = {name: self._memref(name) for name in self.tensors}
+    def write(self, traced: Traced, is_open: bool = False) -> str:
+        """The op in MLIR with these regions. torch.compile reads this. `is_open`: with $Sq, $Hq and $Hkv in the places of sizes which the kernel
+        of a call has as numbers, or not (`close_sizes`)."""
+        types = {name: self._memref(name, is_open) for name in self.tensors}
         kinds = {name: capture_type(kind) for name, kind in self.captures.items()}
         kinds |= {name: capture_type(each.kind) for name, each in traced.found.items()}
         inputs = [name for name in types if name not in self.outputs]

@@ -147,29 +147,10 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
         raise SpecError("attention takes the spec of the forward op; its gradient follows")
     forward = replace(spec, lse=True)
     traced = forward.trace()
-    kinds_of_captures = {**spec.captures, **{each.name: each.kind for each in traced.found.values()}}
-
-    def write(of: Spec) -> str:
-        text = of.write(traced)
-        if not torch.compiler.is_compiling():
-            torch_ops.keep_origin(text, traced, kinds_of_captures)
-        return text
-
-    forward_text, backward_text = write(forward), write(forward.backward(deterministic))
-    texts_of_few: dict[tuple, str] = {}
-
-    def find_text(q, k) -> str:
-        """The forward op for these shapes: few queries have one of their own. A compiled graph has it for the numbers that it was made for."""
-        if not all(isinstance(size, int) for shape in (q, k) for size in shape[1:]):
-            return forward_text
-        chosen = forward.for_call(q, k)
-        if chosen is forward:
-            return forward_text
-        sizes = chosen.q, chosen.k
-        if sizes not in texts_of_few:
-            texts_of_few[sizes] = write(chosen)
-        return texts_of_few[sizes]
-
+    texts = forward.write(traced, is_open=True), forward.backward(deterministic).write(traced)
+    if not torch.compiler.is_compiling():
+        for text in texts:
+            torch_ops.keep_origin(text, traced, {**spec.captures, **{each.name: each.kind for each in traced.found.values()}})
     tables = [name for name, kind in spec.captures.items() if " " in kind]
     found = list(traced.found.values())
     kinds = " ".join([*(_kind_of(kind) for kind in spec.captures.values()), *(f"{_kind_of(each.kind)}-of-tensor" for each in found)])
@@ -195,8 +176,7 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
         given = [*read.values(), *(each.tensor for each in found)]
         # torch.compile has the transforms of torch.func in its graph, and sees the operators beneath them.
         call = torch_transforms.Attention.apply if not torch.compiler.is_compiling() and torch_transforms.is_active() else torch_ops.sdpa
-        text = find_text(q.shape, k.shape)
-        out, lse = call(q, k, v, *beside.values(), given, numbers, spec.layout, kinds, text, backward_text)
+        out, lse = call(q, k, v, *beside.values(), given, numbers, spec.layout, kinds, *texts)
         return (out, lse) if spec.lse else out
 
     return attend

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The operators of fa4.torch: fa4::sdpa and fa4::sdpa_backward, with fake tensors and autograd.
 
-An op travels as its text in MLIR, so that a program of torch.export means the same in another process, which needs `import fa4.torch` and
+An op travels as its text in MLIR, of which sizes may be open (`fa4.spec.close_sizes`), so that a program of torch.export means the same in another process, which needs `import fa4.torch` and
 nothing else. `kinds` has a word for each capture of the op: `f32`, `i32` or `bool` for one of `numbers`, `tensor-f32` for one of `tensors` and the
 type of its elements, `f32-of-tensor` for one whose tensor, of `tensors`, has no dimensions and is read at the call, and `tensor-f32-of-tensor`
 for a tensor that a function has reached by itself. `sinks`, `seqlens_k` and the two of `cu_seqlens` are operands of their own, and None where the
@@ -20,7 +20,7 @@ import torch
 from fa4 import _cuda, diagnostics, kernel
 from fa4.arrays import as_number, numpy_dtype
 from fa4.errors import CompileError, LaunchError
-from fa4.spec import SpecError
+from fa4.spec import FEW_QUERIES, SpecError, close_sizes
 from fa4.tracing import Traced
 
 # Bytes of which addresses and strides are multiples, as tensor maps take them.
@@ -31,13 +31,23 @@ KEPT_KERNELS = 256
 
 
 @functools.lru_cache(maxsize=KEPT_KERNELS)
-def _kernel(text: str, chip: str) -> kernel.Kernel:
+def _kernel(text: str, chip: str, sizes: tuple[int, int, int] | None = None) -> kernel.Kernel:
+    """The kernel of an op, for a call of these numbers of queries and heads where its sizes are open."""
+    closed = close_sizes(text, *sizes) if sizes else text
     try:
-        return kernel.compile(text, chip)
+        return kernel.compile(closed, chip)
     except CompileError as error:
         if text not in _origins:
             raise
-        raise diagnostics.in_words_of(error, text, *_origins[text]) from None
+        raise diagnostics.in_words_of(error, closed, *_origins[text]) from None
+
+
+def _sizes_of(q: torch.Tensor, k: torch.Tensor, layout: str) -> tuple[int, int, int] | None:
+    """The sizes by which kernels of an op differ."""
+    if "t" in layout:
+        return None
+    queries, heads, key_heads = (tensor.shape[layout.index(letter)] for tensor, letter in ((q, "s"), (q, "h"), (k, "h")))
+    return (queries, heads, key_heads) if 0 < queries <= FEW_QUERIES else (0, 0, 0)
 
 
 def _gradient_kernel(text: str, chip: str) -> kernel.Kernel:
@@ -172,7 +182,7 @@ def sdpa(
         return out.zero_(), lse.fill_(-math.inf)
     read, scalars = _captures(kinds, tensors, numbers, q.device)
     inputs = {"q": q, "k": k, "v": v, **_beside(sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k), **read}
-    run(_kernel(forward, _chip(q)), inputs, {"out": out, "lse": lse}, scalars)
+    run(_kernel(forward, _chip(q), _sizes_of(q, k, layout)), inputs, {"out": out, "lse": lse}, scalars)
     return out, lse
 
 

@@ -67,6 +67,7 @@ static AttentionTiles chooseTiles(SdpaOp op, const TargetDescription &target,
                                   const DividedKeys &divided) {
   TileRequest request = getTileRequest(op, choice);
   request.queries = divided.countRows();
+  // Larger blocks pay where scores take the time; here it is the keys.
   request.isPlain = false;
   return chooseAttentionTiles(target, getHeadDims(op), request);
 }

@@ -82,7 +82,8 @@ static Value loadConstant(ImplicitLocOpBuilder &b, Type type, Value pointer) {
 }
 
 /// Reads the element, or the first one in place of one out of bounds (a tensor
-/// has at least one element), so that no branch is needed.
+/// has at least one element), so that no branch is needed. An address that is
+/// not read may be any number: what is the same in a loop is computed once.
 LogicalResult RoleLowering::lowerLoadScalar(LoadScalarOp op) {
   unsigned number = cast<BlockArgument>(op.getSource()).getArgNumber();
   SmallVector<Value> indices;
@@ -94,10 +95,11 @@ LogicalResult RoleLowering::lowerLoadScalar(LoadScalarOp op) {
                               number32(signature.size(number, dim)));
     inBounds = inBounds ? arith::AndIOp::create(b, inBounds, below) : below;
   }
-  for (Value &index : indices)
-    index = arith::SelectOp::create(b, inBounds, index, constant(0));
+  Value pointer =
+      arith::SelectOp::create(b, inBounds, globalPointer(number, indices),
+                              argument(signature.pointerParameter(number)));
   Type type = op.getType();
-  Value element = loadConstant(b, type, globalPointer(number, indices));
+  Value element = loadConstant(b, type, pointer);
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   mapping.map(op.getResult(),
               arith::SelectOp::create(b, inBounds, element, zero));

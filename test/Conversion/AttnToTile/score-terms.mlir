@@ -47,10 +47,10 @@ func.func @factor(%q: tensor<?x?x?x64xbf16>) -> tensor<?x?x?x64xbf16> {
 // CHECK:           %[[NUMBERS:.*]] = vector.broadcast %[[NUMBER]] : vector<128xf32> to vector<256x128xf32>
 // CHECK:           %[[WEIGHTS:.*]] = vector.broadcast %{{.*}} : vector<256x1xf32> to vector<256x128xf32>
 // CHECK:           math.fma %[[NUMBERS]], %[[WEIGHTS]], %[[S]]
-// CHECK:         math.log2
-// CHECK:         %[[LSE:.*]] = arith.mulf %{{.*}} : vector<256xf32>
 // CHECK:         arith.subi %{{.*}}, %{{.*}} : vector<256xindex>
 // CHECK:         %[[OWN:.*]] = math.fma %{{.*}}, %[[SLOPES]]
+// CHECK:         math.log2
+// CHECK:         %[[LSE:.*]] = arith.mulf %{{.*}} : vector<256xf32>
 // CHECK:         arith.addf %[[LSE]], %{{.*}} : vector<256xf32>
 func.func @slopes(%q: tensor<?x?x?x64xbf16>, %slopes: tensor<?xf32>) -> (tensor<?x?x?x64xbf16>, tensor<?x?x?xf32>) {
   %r:2 = attn.sdpa %q, %q, %q layout<bshd> captures(%slopes : tensor<?xf32>)
