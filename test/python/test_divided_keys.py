@@ -4,7 +4,10 @@
 """Few queries, whose keys several CTAs divide and whose heads share tiles: fa4-compile, and fa4-sim with all checks,
 against float64."""
 
+import fa4
+import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 
 from fa4_testing import gpu
 from fa4_testing.programs.forms import BR, MASK_MODS, NEAR, SCORE_MODS, TL
@@ -37,6 +40,8 @@ FORMS = {
     "dynamic heads": dict(sizes=Sizes(2, 2, 640, 2, 4), static=frozenset({"Sq"})),
     "strided": dict(sizes=Sizes(2, 2, 640, 2, 4), strided=(("q", "dynamic"), ("k", "static"), ("out", "dynamic"))),
     "tensor": dict(sizes=Sizes(2, 2, 640, 2, 4), kind="tensor"),
+    "many sequences": dict(sizes=Sizes(40, 1, 300, 2, 2), head_dim=64, lengths=tuple(range(0, 300, 8))[:40] + (300, 299)),
+    "256 rows": dict(sizes=Sizes(1, 16, 600, 1, 16), head_dim=64, mask=Mask.causal(BR)),
 }
 MODS = {
     f"{group}-{name}": form | dict(sizes=Sizes(2, 3, 600, 1, 2), head_dim=64)
@@ -53,6 +58,26 @@ def test_form(name, chip, tmp_path):
     form = dict(head_dim=128, static=HEADS) | FORMS[name]
     run(Program(**form, chip=chip), tmp_path, seeds=(0, 1))
     assert list(tmp_path.glob("*_merge_kernel.ptx"))
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("shape", [(0, 600), (2, 0)], ids=["no sequences", "no keys"])
+def test_nothing_to_compute(shape, chip):
+    """No kernel runs: out must be 0, and the LSE -infinity."""
+    batch, keys = shape
+    spec = fa4.sdpa(q="B 2 4 64", k="B Sk 2 64", lse=True)
+    q, k = np.ones((batch, 2, 4, 64), bfloat16), np.ones((batch, keys, 2, 64), bfloat16)
+    got = fa4.compile(spec, chip=chip).simulate(q=q, k=k, v=k)
+    assert got.out.shape == q.shape and not got.out.any()
+    assert got.lse.shape == (batch, 4, 2) and (got.lse == -np.inf).all()
+
+
+def test_sinks_without_keys_are_refused():
+    """The LSE would be the sinks, which no kernel writes."""
+    spec = fa4.sdpa(q="B 1 4 64", k="B Sk 2 64", lse=True, sinks=True)
+    q, k = np.ones((2, 1, 4, 64), bfloat16), np.ones((2, 0, 2, 64), bfloat16)
+    with pytest.raises(fa4.SimulationError, match="size Sk must be at least 1"):
+        fa4.compile(spec).simulate(q=q, k=k, v=k, sinks=np.zeros(4, np.float32))
 
 
 @pytest.mark.turns(8)

@@ -570,6 +570,23 @@ def check_compile(device):
         near(flex(q, k, v), wanted)
 
 
+def check_few_queries(device):
+    """A step of decoding has a kernel of its own, whose CTAs divide the keys; a graph for all lengths has it, too, and so have gradients."""
+    attend = ours.attention(fa4.sdpa(**CAUSAL))
+    compiled = torch.compile(attend, fullgraph=True, dynamic=True, backend="aot_eager")
+    for queries in (1, 4, 20, 2):
+        q, k, v = (draw(device, 2, length, heads, DIM).requires_grad_() for length, heads in ((queries, 6), (700, 2), (700, 2)))
+        wanted, _ = expected(*(double(x, transpose=True) for x in (q, k, v)), lambda i, j: j <= i + 700 - queries)
+        for function in (attend, compiled):
+            out = function(q, k, v)
+            near(out.transpose(1, 2), wanted)
+            out.float().sum().backward()
+            assert q.grad.shape == q.shape
+    spec = fa4.sdpa(**CAUSAL, lse=True)
+    made = torch_ops._kernel(spec.write(spec.trace(), is_open=True), torch_ops._chip(q), (1, 6, 2))
+    assert [launch["entry"] for launch in made.manifest["launches"]] == ["sdpa_kernel", "sdpa_merge_kernel"]
+
+
 def check_inductor(device):
     attend = ours.attention(fa4.sdpa(**CAUSAL))
     q, k, v = (draw(device, 1, 32, 1, DIM) for _ in range(3))
@@ -787,7 +804,8 @@ def check_tensors_of_functions(device):
 
 
 ANYWHERE = [check_strides, check_strides_that_no_tensor_map_has, check_gradient_of_the_lse, check_derivatives_that_there_are_not,
-            check_dtypes_and_autocast, check_nothing_to_compute, check_transforms, check_compile, check_inductor, check_tensors_of_functions,
+            check_dtypes_and_autocast, check_nothing_to_compute, check_transforms, check_compile, check_few_queries, check_inductor,
+            check_tensors_of_functions,
             check_sinks_and_lengths, check_lengths_beyond_the_room, check_strides_of_sinks, check_empty_calls_with_sinks, check_sinks_deterministic,
             check_sinks_and_autocast, check_transforms_of_sinks, check_compile_with_sinks, check_inductor_with_sinks,
             check_packed, check_varlen, check_captures_of_packed, check_bounds_beyond_the_room, check_empty_calls_of_packed,

@@ -338,3 +338,26 @@ tile.kernel @columns_of_a_sum(%k: memref<?x128xbf16> {tile.name = "k", tile.dims
   %p = tile.mma transpose %n, %columns : vector<128x64xbf16>, vector<128x64xbf16> -> vector<64x64xf32>
   tile.reduce_add %p, %d[%c0, %c64] : vector<64x64xf32>, memref<?x128xf32>
 }
+
+// -----
+
+// Each element of a dimension has four rows, so that the second part begins 32 elements later.
+// CHECK-LABEL: tile.kernel @inner(
+// CHECK: tile.load %{{[^ ]*}}[%{{[^,]*}}, %c0, %c0] dims [0, 2] inner [1, 4] : memref<?x4x64xbf16> -> vector<128x64xbf16>
+// CHECK: %[[NEXT:.*]] = arith.addi %{{.*}}, %c32
+// CHECK: tile.load %{{[^ ]*}}[%[[NEXT]], %c0, %c0] dims [0, 2] inner [1, 4] : memref<?x4x64xbf16> -> vector<128x64xbf16>
+tile.kernel @inner(%a: memref<?x4x64xbf16> {tile.name = "a", tile.dims = ["N", "4", "64"]},
+                   %b: memref<128x64xbf16> {tile.name = "b", tile.dims = ["128", "64"]},
+                   %c: memref<?x128xf32> {tile.name = "c", tile.dims = ["M", "128"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N" by 64>]} {
+  %i = tile.work_tile : index
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c256 = arith.constant 256 : index
+  %first = arith.muli %i, %c64 : index
+  %row = arith.muli %i, %c256 : index
+  %ta = tile.load %a[%first, %c0, %c0] dims [0, 2] inner [1, 4] : memref<?x4x64xbf16> -> vector<256x64xbf16>
+  %tb = tile.load %b[%c0, %c0] : memref<128x64xbf16> -> vector<128x64xbf16>
+  %product = tile.mma %ta, transpose %tb : vector<256x64xbf16>, vector<128x64xbf16> -> vector<256x128xf32>
+  tile.store %product, %c[%row, %c0] : vector<256x128xf32>, memref<?x128xf32>
+}
