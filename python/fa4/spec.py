@@ -26,7 +26,7 @@ from fa4.useful_work import count_visible_pairs, reads_position
 
 LAYOUTS = ("bshd", "bhsd", "sbhd", "thd", "htd")
 DTYPES = ("bf16", "f16")
-SINK_DTYPES = ("f32", "bf16", "f16")
+SINK_DTYPES = OUT_DTYPES = ("f32", "bf16", "f16")
 # The most queries of a sequence for which CTAs divide the keys: as fa4-compile's `--split-keys`.
 FEW_QUERIES = 16
 # Names that a call uses for something else than a capture.
@@ -176,6 +176,7 @@ class Spec:
     deterministic: bool = False
     sinks: str | None = None
     seqlens_k: bool = False
+    out_dtype: str | None = None
 
     def __post_init__(self):
         for name, value, allowed in (("dtype", self.dtype, DTYPES), ("layout", self.layout, LAYOUTS)):
@@ -190,6 +191,8 @@ class Spec:
                 raise SpecError(f"{region} is a function or None, not {getattr(self, region)!r}")
         if self.sinks is not None and (not isinstance(self.sinks, str) or self.sinks not in SINK_DTYPES):
             raise SpecError(f"sinks are of type {', '.join(SINK_DTYPES)}, not {self.sinks!r}")
+        if self.out_dtype is not None:
+            _check_choice("out_dtype", self.out_dtype, OUT_DTYPES)
         for name, kind in self.captures.items():
             self._check_capture(name, kind)
         for letter, pairs in (("b", "qkv"), ("s", "kv"), ("t", "kv"), ("h", "kv"), ("d", "qk")):
@@ -303,7 +306,8 @@ class Spec:
             return f"memref<{'x'.join(dims)}x{fixed[name]}>"
         dims[self.layout.index("d")] = str(self.head_dim("v" if name in ("v", "out", "dout", "dv") else "q"))
         strides = ", ".join(["?"] * (len(self.layout) - 1) + ["1"])
-        return f"memref<{'x'.join(dims)}x{self.dtype}, strided<[{strides}]>>"
+        element = self.out_dtype or self.dtype if name == "out" else self.dtype
+        return f"memref<{'x'.join(dims)}x{element}, strided<[{strides}]>>"
 
     @cached_property
     def text(self) -> str:
@@ -404,7 +408,9 @@ class Spec:
         return 2 * pairs * (3 * qk + 2 * v if self.is_backward else qk + v)
 
     def backward(self, deterministic: bool = False) -> Spec:
-        """The spec of this op's gradient."""
+        """The spec of this op's gradient. Raises SpecError where out has a type of its own."""
+        if self.out_dtype not in (None, self.dtype):
+            raise SpecError(f"the gradient reads out in {self.dtype}, the type of q, and the spec has out_dtype={self.out_dtype!r}")
         return replace(self, is_backward=True, deterministic=deterministic, lse=True, name=f"{self.name}_backward")
 
     def _evaluated(self, region: str, call: Mapping) -> Callable:
@@ -450,18 +456,19 @@ class Spec:
 def sdpa(
     q, k, v=None, *, dtype: str = "bf16", layout: str = "bshd", mask: Mask | str | None = None, scale: float | None = None,
     lse: bool = False, score_mod: Callable[..., Any] | None = None, mask_mod: Callable[..., Any] | None = None,
-    captures: Mapping[str, str] | None = None, sinks: str | bool = False, seqlens_k: bool = False, name: str = "sdpa",
+    captures: Mapping[str, str] | None = None, sinks: str | bool = False, seqlens_k: bool = False, out_dtype: str | None = None,
+    name: str = "sdpa",
 ) -> Spec:  # fmt: skip
     """Scaled dot-product attention: out = softmax(score_mod(scale * q k^T)) v over the keys that a query sees.
 
     `q`, `k`, `v`: shapes, in the order of `layout` (b batch, s tokens, h heads, d head dim), each a text or a sequence of
     names and numbers: `q="B Sq 32 128", k="B Sk 8 128"`. One name is one size wherever it stands. Numbers are checked at a
-    call, and only the head dim, in elements, is part of the kernel; where q has a number of tokens up to 16, so are that number and those
-    of heads: CTAs divide the keys of a sequence then, and the heads that share them have one tile. v is k's shape by default. k and v have as many heads
-    as q, or a divisor of that (grouped-query attention).
+    call, and only the head dim, in elements, is part of the kernel; where q has a number of tokens up to 16, so are that
+    number and those of heads: CTAs divide the keys of a sequence then, and the heads that share them have one tile. v is
+    k's shape by default. k and v have as many heads as q, or a divisor of that (grouped-query attention).
 
-    `dtype`: "bf16" or "f16", of q, k, v and out. `mask`: None, "causal" (the last query sees all keys), "causal_top_left",
-    or a `Mask`. `scale`: factor of q.k, 1 / sqrt(head dim) by default. `lse`: whether the log-sum-exp of each row
+    `dtype`: "bf16" or "f16", of q, k, v and out. `out_dtype`: another type of out, "f32" too; such an op has no gradient.
+    `mask`: None, "causal" (the last query sees all keys), "causal_top_left", or a `Mask`. `scale`: factor of q.k, 1 / sqrt(head dim) by default. `lse`: whether the log-sum-exp of each row
     is written too, [B, Hq, Sq] of f32, natural logarithm.
 
     `score_mod(score, b, h, q_idx, kv_idx, ...)` returns the score that takes the place of the scaled one, `mask_mod(b, h,
@@ -480,7 +487,7 @@ def sdpa(
     shapes = [_read_shape(n, s, rank) for n, s in (("q", q), ("k", k), ("v", k if v is None else v))]
     return Spec(*shapes, dtype, layout, _read_mask(mask), read_scale(scale), lse,
                 score_mod, mask_mod, _read_captures(captures), name,
-                sinks="f32" if sinks is True else None if sinks is False else sinks, seqlens_k=seqlens_k)  # fmt: skip
+                sinks="f32" if sinks is True else None if sinks is False else sinks, seqlens_k=seqlens_k, out_dtype=out_dtype)  # fmt: skip
 
 
 def sdpa_backward(q, k, v=None, *, deterministic: bool = False, name: str = "sdpa_backward", **form) -> Spec:
@@ -488,5 +495,4 @@ def sdpa_backward(q, k, v=None, *, deterministic: bool = False, name: str = "sdp
     forward kernel has written them). Gradients have the shapes and the dtype of q, k and v. With `deterministic` each
     run gives the same bits. The derivative of score_mod is found by the compiler; captures are constants to it."""
     form.pop("lse", None)
-    spec = sdpa(q, k, v, name=name, **form)
-    return replace(spec, is_backward=True, deterministic=deterministic, lse=True)
+    return replace(sdpa(q, k, v, **form).backward(deterministic), name=name)

@@ -9,7 +9,10 @@ under more schedules."""
 import os
 from dataclasses import replace
 
+import fa4
+import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 
 from fa4_testing import gpu
 from fa4_testing.programs.forms import CASES, DEFAULT, NEAR, TL
@@ -54,6 +57,16 @@ def test_form_and_size(name, dtype, sizes, tmp_path):
     """A form of another type and size must be right."""
     program = with_sizes(replace(Program(**(DEFAULT | CASES[name])), dtype=dtype), sizes)
     run(program, tmp_path / "kernel", seeds=(0, 4))
+
+
+@pytest.mark.parametrize("chip", ["sm_90a", "sm_100a"])
+def test_out_of_f32_has_the_digits_of_f32(chip):
+    """Results in f32 are not rounded to the inputs' type on their way."""
+    rng = np.random.default_rng()
+    spec = fa4.sdpa(q="B Sq 2 64", k="B Sk 2 64", out_dtype="f32")
+    q, k = (rng.standard_normal((1, n, 2, 64), np.float32).astype(bfloat16) for n in (70, 90))
+    out = fa4.compile(spec, chip=chip).simulate(q=q, k=k, v=k).out
+    assert out.dtype == np.float32 and (out != out.astype(bfloat16).astype(np.float32)).mean() > 0.9
 
 
 # ---------------------------------------------------------------------------

@@ -206,3 +206,22 @@ def test_a_mask_mod_is_the_kernel_of_its_mask(mask, mod, of_gradient):
         return fa4.compile(spec.backward() if of_gradient else spec, verify=False).modules
 
     assert ptx(**mod) == ptx(mask=fa4.Mask(**mask, align="top_left"))
+
+
+def test_out_of_another_type():
+    """A spec's out may have a type of its own, which the gradient does not read."""
+    spec = fa4.sdpa(q="B S 2 64", k="B S 2 64", out_dtype="f32")
+    assert "%out: memref<?x?x?x64xf32," in spec.text and "%q: memref<?x?x?x64xbf16," in spec.text
+    with pytest.raises(fa4.SpecError, match="the gradient reads out in bf16, the type of q, and the spec has out_dtype='f32'"):
+        spec.backward()
+    with pytest.raises(fa4.SpecError, match="out_dtype is one of f32, bf16, f16, not 'f64'"):
+        fa4.sdpa(q="B S 2 64", k="B S 2 64", out_dtype="f64")
+
+
+def test_numbers_of_few_queries_are_in_the_kernel():
+    """Numbers of queries up to 16 and of heads are in the op's types; of more queries, or of the gradient, they are not."""
+    few = fa4.sdpa(q="B 16 8 64", k="B 700 2 64", lse=True, seqlens_k=True, sinks=True)
+    assert "%q: memref<?x16x8x64xbf16," in few.text and "%k: memref<?x?x2x64xbf16," in few.text
+    assert "%lse: memref<?x8x16xf32>" in few.text and "%sinks: memref<8xf32>" in few.text and "%seqlens_k: memref<?xi32>" in few.text
+    for spec in (fa4.sdpa(q="B 17 8 64", k="B 700 2 64"), fa4.sdpa(q="B Sq 8 64", k="B 700 2 64"), few.backward()):
+        assert "%q: memref<?x?x?x64xbf16," in spec.text and "%k: memref<?x?x?x64xbf16," in spec.text

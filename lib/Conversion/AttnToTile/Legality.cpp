@@ -74,7 +74,9 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
     addRows("cu_seqlens_k", op.getCuSeqlensK().getType());
   }
   if (auto sdpa = dyn_cast<SdpaOp>(op.getOperation())) {
-    addResult("out", 0);
+    // Lanes round what leaves, to whatever type.
+    data.push_back({"out", typeOfResult(op, 0), /*byCopyEngine=*/true,
+                    /*isWritten=*/true, /*isOfInputType=*/false});
     if (sdpa.hasLse())
       addRows("lse", typeOfResult(op, 1), /*isWritten=*/true);
     if (op.getSinks())

@@ -34,14 +34,6 @@ func.func @fp8(%x: tensor<1x64x1x64xf8E4M3FN>) -> tensor<1x64x1x64xbf16> {
 
 // -----
 
-func.func @out_type(%x: tensor<1x64x1x64xbf16>) -> tensor<1x64x1x64xf32> {
-  // expected-error @+1 {{not supported on sm_100a: out of f32 for inputs of bf16}}
-  %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16>, tensor<1x64x1x64xbf16> -> tensor<1x64x1x64xf32>
-  return %o : tensor<1x64x1x64xf32>
-}
-
-// -----
-
 func.func @dynamic_dim(%x: tensor<1x64x1x?xbf16>) -> tensor<1x64x1x?xbf16> {
   // expected-error @+1 {{not supported on sm_100a: a dynamic head dim}}
   %o = attn.sdpa %x, %x, %x layout<bshd> : tensor<1x64x1x?xbf16>, tensor<1x64x1x?xbf16>, tensor<1x64x1x?xbf16> -> tensor<1x64x1x?xbf16>

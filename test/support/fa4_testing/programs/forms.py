@@ -232,8 +232,18 @@ INPUTS = {
     "rising, f16": dict(inputs="rising", dtype="f16", sizes=Sizes(1, 130, 390)),
 }  # fmt: skip
 
+OUTS = {
+    "f32": dict(out_dtype="f32"),
+    "f32, hd 128": dict(out_dtype="f32", head_dim=128, mask=Mask.causal(BR)),
+    "f32, hd 256": dict(out_dtype="f32", head_dim=256, sizes=Sizes(1, 140, 150)),
+    "f32, strided": dict(out_dtype="f32", strided=(("out", "dynamic"),)),
+    "f32 of f16, htd": dict(out_dtype="f32", dtype="f16", layout="htd", packed=((30, 70), (0, 5), (130, 64))),
+    "f16 of bf16": dict(out_dtype="f16", mask=Mask(TL, 60, 20)),
+    "bf16 of f16, one query": dict(out_dtype="bf16", dtype="f16", static=ALL, sizes=Sizes(2, 1, 600, 1, 4)),
+    "f32, one query": dict(out_dtype="f32", kind="tensor", static=frozenset(["Sq"]), sizes=Sizes(2, 1, 600, 1, 4)),
+}
 TABLES = dict(score=SCORE_MODS, mask=MASK_MODS, far=FAR, band=BANDS, layout=LAYOUTS, heads=HEADS,
-              lengths=LENGTHS, own=OWN_LENGTHS, packed=PACKED, sinks=SINKS, options=OPTIONS, inputs=INPUTS, schedule=SCHEDULES)  # fmt: skip
+              lengths=LENGTHS, own=OWN_LENGTHS, packed=PACKED, sinks=SINKS, options=OPTIONS, inputs=INPUTS, schedule=SCHEDULES, out=OUTS)  # fmt: skip
 TABLES["band"] = {name: dict(mask=mask) for name, mask in BANDS.items()}
 CASES = {f"{table}-{name}": form for table, forms in TABLES.items() for name, form in forms.items()}
 CASES |= {f"scale-{name}": dict(scale=scale) for name, scale in SCALES.items()}

@@ -254,6 +254,7 @@ def draw_program(rng) -> Program:
         sinks=_draw_sinks(rng), lengths=_draw_lengths(rng, sizes),
         static=frozenset(static), strided=strided,
         inputs=pick("normal", "large", "constant", "rising", "falling") if plain else "normal",
+        out_dtype=pick("f32", "bf16", "f16") if rng.random() < 0.1 else None,
         chip=pick("sm_100a", "sm_100a", "sm_103a"),
         options=(*_subset(rng, _OPTIONS, 0.08), *pick((), *((f"--schedule={s}",) for s in grid.SCHEDULES))),
     )  # fmt: skip
