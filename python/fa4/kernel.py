@@ -392,6 +392,8 @@ class Kernel:
 
     def _count_flops(self, sizes: Mapping, call: Mapping) -> int:
         captures = {name: value for name, value in self.complete(call).items() if name in self.spec.all_captures}
+        # Of few queries, the kernel has numbers in the places of some sizes.
+        sizes = {**{name: size for name, size in self.spec.names_of_sizes().items() if isinstance(size, int)}, **sizes}
         if not self.spec.is_packed:
             return self.spec.count_flops(**{n: int(sizes[n]) for n in ("B", "Hq", "Sq", "Sk")}, **captures)
         queries, keys = (as_array(name, call[name]).tolist() for name in ("cu_seqlens_q", "cu_seqlens_k"))

@@ -72,6 +72,12 @@ def test_nothing_to_compute(shape, chip):
     assert got.lse.shape == (batch, 4, 2) and (got.lse == -np.inf).all()
 
 
+def test_time():
+    """The modelled time counts the useful work of a call, and both kernels."""
+    time = fa4.compile(fa4.sdpa(q="B 1 8 64", k="B Sk 2 64"), chip="sm_90a").time(B=2, Sk=1024)
+    assert time.flops == 4 * 64 * 2 * 8 * 1024 and len(time.launches) == 2
+
+
 def test_sinks_without_keys_are_refused():
     """The LSE would be the sinks, which no kernel writes."""
     spec = fa4.sdpa(q="B 1 4 64", k="B Sk 2 64", lse=True, sinks=True)

@@ -54,6 +54,11 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
     A band mask bounds the loop over blocks. Only blocks that some row sees in part are
     compared with the mask, and the last block where it goes beyond the keys.
 
+    Where the number of queries is static and at most 16, there are two kernels, unless `split-keys`
+    is off: query heads that share a key/value head lie in one tile, several CTAs divide the blocks
+    of a work tile, and a merge kernel joins their states
+    ([DividedKeys.h](../../lib/Conversion/AttnToTile/DividedKeys.h)).
+
     The gradient is three kernels, which hand f32 workspaces on. With S^T = k q^T, a tile
     of keys by a block of queries:
 

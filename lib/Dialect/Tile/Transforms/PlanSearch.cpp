@@ -316,9 +316,8 @@ static constexpr uint64_t kMaxTrialStates = 5000;
 ///   - No role may hold tiles while it waits for others, unless it owns
 ///     accumulators: it has used up its registers, so ptxas spills what the
 ///     next tile needs.
-///   - Something must go on while the lanes end a tile. Lanes that read all
-///   that
-///     they need themselves leave an SM room for many CTAs, which is better.
+///   - Another role must fetch for the lanes while they end a tile. An SM has
+///     room for many CTAs of lanes that read all they need themselves.
 Trial Searcher::planStatic() {
   OwningOpRef<KernelOp> roles = specialize(Schedule::Static);
   if (!roles)
