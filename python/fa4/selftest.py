@@ -74,6 +74,7 @@ SOFTCAP = {"score_mod": _softcap, "captures": {"cap": "f32"}}
 CASES = (
     *(Case(f"head_dim_{dim}", {}, dim, is_timed=dim in (64, 128)) for dim in (32, 64, 96, 128, 192, 256)),
     Case("f16", {"dtype": "f16"}),
+    Case("out_f32", {"out_dtype": "f32"}),
     Case("bhsd", {"layout": "bhsd"}),
     Case("sbhd", {"layout": "sbhd"}),
     Case("thd", {"layout": "thd"}),

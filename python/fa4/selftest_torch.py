@@ -230,8 +230,9 @@ def documents(b, h, q_idx, kv_idx):
 
 
 def _flex(device, **functions) -> dict:
-    """fa4.flex for several lengths, of which the first alone compiles a kernel."""
+    """fa4.flex for several lengths, of which the first alone compiles a kernel, and few queries one of their own."""
     from fa4 import torch_ops
+    from fa4.spec import FEW_QUERIES
 
     found, compiled = [], []
     for queries, keys in LENGTHS:
@@ -239,7 +240,8 @@ def _flex(device, **functions) -> dict:
         q, k, v = _draw(device, queries, keys, "bhsd")
         found.append(_errors(fa4.flex(q, k, v, enable_gqa=True, return_lse=True, **functions), _expected(q, k, v, **functions)))
         compiled.append(torch_ops._kernel.cache_info().misses - before)
-    assert not any(compiled[1:]), "fa4.flex has compiled a kernel anew for another length"
+    anew = [count for count, (queries, _) in zip(compiled[1:], LENGTHS[1:]) if queries > FEW_QUERIES]
+    assert not any(anew), "fa4.flex has compiled a kernel anew for another length"
     return _worst(*found)
 
 

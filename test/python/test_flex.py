@@ -111,7 +111,8 @@ def test_queries_that_see_no_key_have_zeros(chip):
 
 
 def test_one_kernel_serves_all_sizes(chip, monkeypatch):
-    """Lengths, batches, numbers of heads and strides vary: there must be one compilation. Another dtype or head dim is another one."""
+    """Lengths, batches, numbers of heads and strides vary: there must be one compilation. Another dtype or head dim is another one, and so
+    are few queries, by their number and those of heads."""
     compiled = []
     honest = fa4.kernel.compile
     monkeypatch.setattr(fa4.kernel, "compile", lambda *given, **options: (compiled.append(given), honest(*given, **options))[1])
@@ -121,12 +122,15 @@ def test_one_kernel_serves_all_sizes(chip, monkeypatch):
         q = q.transpose(1, 2).contiguous().transpose(1, 2)
         check(fa4.flex(q, k, v, softcap, causal, enable_gqa=True, return_lse=True), expected(q, k, v, softcap, causal))
 
-    for sizes in ((64, 96, 4, 2), (65, 96, 4, 2), (1, 200, 4, 2), (40, 17, 6, 3), (128, 128, 2, 1)):
+    for sizes in ((64, 96, 4, 2), (65, 96, 4, 2), (17, 200, 4, 2), (40, 17, 6, 3), (128, 128, 2, 1)):
         run(*sizes)
     assert len(compiled) == 1
     run(dtype=torch.float16)
     run(dim=64)
     assert len(compiled) == 3
+    for sizes in ((1, 200, 4, 2), (1, 300, 4, 2), (16, 200, 4, 2), (1, 200, 4, 1)):
+        run(*sizes)
+    assert len(compiled) == 6
 
 
 def test_lengths_vary_under_torch_compile(chip):

@@ -12,6 +12,7 @@ import pytest
 from test_gradient import CASES as GRADIENT_CASES
 from test_gradient import IN_TURN
 
+from fa4.spec import FEW_QUERIES
 from fa4_testing import gpu, passes
 from fa4_testing.programs import forms
 from fa4_testing.programs.flaws import refusal
@@ -35,6 +36,8 @@ FORMS = FORWARD | GRADIENT_CASES | {f"in turn, {name}": form for name, form in I
 FORMS |= {kernel.name: kernel.program for kernel in passes.kernels() if isinstance(kernel, passes.Attention)}
 EXCEPTED = "sequences of a pair", "columns of a pair's MMA"
 FORMS = {name: form for name, form in FORMS.items() if refusal(paired(form)) not in EXCEPTED}
+# CTAs that divide the keys of few queries are no pairs.
+FORMS = {name: form for name, form in FORMS.items() if not (isinstance(form, Program) and "Sq" in form.static and form.sizes.sq <= FEW_QUERIES)}
 # Programs of the tile dialect that are pairs, too.
 TILE_PROGRAMS = {"gemm": "test/Pipelines/gemm.mlir", "gradient": "test/Dialect/Tile/backward-program.mlir"}
 LEVELS = gpu.levels() if gpu.has_tools("fa4-compile") else ()

@@ -10,9 +10,9 @@
 // softmax. Two states are merged as one is moved to a new maximum: their sums
 // and normalizers are multiplied by exp2(max - new max) and added.
 //
-// A work tile of the merge kernel has a row of out, or a part of it. Its threads
-// have an element each, so that the kernel has no shared memory: an SM works on
-// many rows, and waits for the numbers of several splits at a time.
+// A work tile of the merge kernel has a row of out, or a part of it. Its
+// threads have an element each, so that the kernel has no shared memory: an SM
+// works on many rows, and waits for the numbers of several splits at a time.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,3 +1,5 @@
+// Rows of a tile that are no elements of two dimensions are refused by the verifier.
+//
 // RUN: fa4-opt %s --split-input-file --verify-diagnostics
 
 func.func @not_a_matrix(%q: memref<?x?xf32>, %i: index) {

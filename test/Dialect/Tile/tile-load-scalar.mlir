@@ -69,8 +69,8 @@ tile.kernel @types(%offsets: memref<?x2xi64> {tile.name = "offsets", tile.dims =
 // change while the kernel runs.
 // NVVM: %[[BATCH:.*]] = nvvm.read.ptx.sreg.ctaid.z : i32
 // NVVM-NEXT: %[[BELOW:.*]] = llvm.icmp "ult" %[[BATCH]], %{{.*}} : i32
-// NVVM: %[[INDEX:.*]] = llvm.select %[[BELOW]], %[[BATCH]], %{{.*}} : i1, i32
-// NVVM: %[[WIDE:.*]] = llvm.sext %[[INDEX]] : i32 to i64
-// NVVM: %[[PLACE:.*]] = llvm.getelementptr %{{.*}}[%[[WIDE]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
-// NVVM: %[[READ:.*]] = llvm.load %[[PLACE]] invariant : !llvm.ptr<1> -> i32
+// NVVM: %[[WIDE:.*]] = llvm.sext %[[BATCH]] : i32 to i64
+// NVVM: %[[PLACE:.*]] = llvm.getelementptr %[[FIRST:.*]][%[[WIDE]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
+// NVVM: %[[CHOSEN:.*]] = llvm.select %[[BELOW]], %[[PLACE]], %[[FIRST]] : i1, !llvm.ptr<1>
+// NVVM: %[[READ:.*]] = llvm.load %[[CHOSEN]] invariant : !llvm.ptr<1> -> i32
 // NVVM: llvm.select %[[BELOW]], %[[READ]], %{{.*}} : i1, i32
