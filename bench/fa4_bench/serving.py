@@ -101,6 +101,7 @@ def measure(path, ours_folder, quick, commit):
 
     card = hopper()
     table = {**about_card(card, commit or revision.commit()), "launches": BURST_LAUNCHES, "rows": {}}
+    rate_of(table)
     bench = serving_card.Bench(card, Path(ours_folder), quick)
     table["read_gbs"] = bench.read_rate()
     for row in QUICK if quick else ROWS:
@@ -117,7 +118,11 @@ def measure(path, ours_folder, quick, commit):
 
 
 def rate_of(recorded):
-    return next(rate for name, rate in RATES.items() if name in recorded["card"])
+    """GB/s of the card's memory. Raises ValueError for a card that nobody has looked up."""
+    for name, rate in RATES.items():
+        if name in recorded["card"]:
+            return rate
+    raise ValueError(f"the rate of the memory of {recorded['card']} is not known: add it to RATES")
 
 
 def share(found, recorded):
@@ -132,8 +137,8 @@ def fastest_peer(found):
 def missed_bars(recorded):
     """A sentence for each row that misses a bar."""
     for name, found in recorded["rows"].items():
-        for candidate, said in found["wrong"].items():
-            yield f"{name}: {candidate} is wrong: {said}"
+        if "ours" in found["wrong"]:
+            yield f"{name}: our kernel is wrong: {found['wrong']['ours']}"
         if "ours" not in found["us"]:
             yield f"{name}: our kernel has no time"
             continue

@@ -315,8 +315,8 @@ class Spec:
         return self.write(self.traced)
 
     def write(self, traced: Traced, is_open: bool = False) -> str:
-        """The op in MLIR with these regions. torch.compile reads this. `is_open`: with $Sq, $Hq and $Hkv in the places of sizes which the kernel
-        of a call has as numbers, or not (`close_sizes`)."""
+        """The op in MLIR with these regions. torch.compile reads this. `is_open`: with $Sq, $Hq and $Hkv in the places of sizes
+        which the kernel of a call has as numbers, or not (`close_sizes`)."""
         types = {name: self._memref(name, is_open) for name in self.tensors}
         kinds = {name: capture_type(kind) for name, kind in self.captures.items()}
         kinds |= {name: capture_type(each.kind) for name, each in traced.found.items()}

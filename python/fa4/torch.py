@@ -145,6 +145,8 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     _check_flags(deterministic=deterministic, copy=copy)
     if spec.is_backward:
         raise SpecError("attention takes the spec of the forward op; its gradient follows")
+    if spec.out_dtype not in (None, spec.dtype):
+        raise SpecError(f"attention has a gradient, and an op with out_dtype={spec.out_dtype!r} has none: fa4.compile has its kernel")
     forward = replace(spec, lse=True)
     traced = forward.trace()
     texts = forward.write(traced, is_open=True), forward.backward(deterministic).write(traced)
@@ -322,6 +324,7 @@ def flex(
 
     Returns out, [B, H, Sq, D of v] of q's dtype, and with `return_lse` (out, lse), lse [B, H, Sq] of f32, natural logarithms. A query that sees no key has
     0 and -inf. One kernel is compiled for the functions, the dtype, the head dims and the GPU; it serves all batches, heads, lengths and strides.
+    Up to 16 queries have one of their own, for that number and those of heads.
 
     `copy`, autocast, gradients and errors are as for `attention`. A captured tensor of which there is no kernel is a CompileError with its
     name and the line that reads it."""

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The operators of fa4.torch: fa4::sdpa and fa4::sdpa_backward, with fake tensors and autograd.
 
-An op travels as its text in MLIR, of which sizes may be open (`fa4.spec.close_sizes`), so that a program of torch.export means the same in another process, which needs `import fa4.torch` and
-nothing else. `kinds` has a word for each capture of the op: `f32`, `i32` or `bool` for one of `numbers`, `tensor-f32` for one of `tensors` and the
+An op travels as its text in MLIR, of which sizes may be open (`fa4.spec.close_sizes`), so that a program of torch.export means the
+same in another process, which needs `import fa4.torch` and nothing else. `kinds` has a word for each capture of the op: `f32`, `i32` or `bool` for one of `numbers`, `tensor-f32` for one of `tensors` and the
 type of its elements, `f32-of-tensor` for one whose tensor, of `tensors`, has no dimensions and is read at the call, and `tensor-f32-of-tensor`
 for a tensor that a function has reached by itself. `sinks`, `seqlens_k` and the two of `cu_seqlens` are operands of their own, and None where the
 op has none: the gradient of sinks is one of autograd's, which a list of tensors would hide from torch.func.
@@ -47,7 +47,9 @@ def _sizes_of(q: torch.Tensor, k: torch.Tensor, layout: str) -> tuple[int, int, 
     if "t" in layout:
         return None
     queries, heads, key_heads = (tensor.shape[layout.index(letter)] for tensor, letter in ((q, "s"), (q, "h"), (k, "h")))
-    return (queries, heads, key_heads) if 0 < queries <= FEW_QUERIES else (0, 0, 0)
+    # Heads that are no groups are refused by the kernel for all sizes, as those of more queries are.
+    is_few = 0 < queries <= FEW_QUERIES and heads and key_heads and heads % key_heads == 0
+    return (queries, heads, key_heads) if is_few else (0, 0, 0)
 
 
 def _gradient_kernel(text: str, chip: str) -> kernel.Kernel:

@@ -41,7 +41,9 @@ FORMS = {
     "strided": dict(sizes=Sizes(2, 2, 640, 2, 4), strided=(("q", "dynamic"), ("k", "static"), ("out", "dynamic"))),
     "tensor": dict(sizes=Sizes(2, 2, 640, 2, 4), kind="tensor"),
     "many sequences": dict(sizes=Sizes(40, 1, 300, 2, 2), head_dim=64, lengths=tuple(range(0, 300, 8))[:40] + (300, 299)),
-    "256 rows": dict(sizes=Sizes(1, 16, 600, 1, 16), head_dim=64, mask=Mask.causal(BR)),
+    "71 heads": dict(sizes=Sizes(1, 1, 600, 1, 71), head_dim=64),
+    "129 heads, two queries": dict(sizes=Sizes(1, 2, 300, 1, 129), head_dim=64),
+    "256 rows, on Blackwell": dict(sizes=Sizes(1, 16, 600, 1, 16), head_dim=64, mask=Mask.causal(BR)),
 }
 MODS = {
     f"{group}-{name}": form | dict(sizes=Sizes(2, 3, 600, 1, 2), head_dim=64)

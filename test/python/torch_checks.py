@@ -582,6 +582,11 @@ def check_few_queries(device):
             near(out.transpose(1, 2), wanted)
             out.float().sum().backward()
             assert q.grad.shape == q.shape
+    # Heads that are no groups are refused as those of more queries are; without heads there is nothing to compute.
+    q, k = draw(device, 1, 1, 6, DIM), draw(device, 1, 300, 4, DIM)
+    refused((fa4.SimulationError, fa4.LaunchError), "must be a multiple of that of key/value heads", attend, q, k, k)
+    assert attend(q[:, :, :0], k[:, :, :0], k[:, :, :0]).numel() == 0
+    refused(fa4.SpecError, "attention has a gradient, and an op with out_dtype='f32' has none", ours.attention, fa4.sdpa(**CAUSAL, out_dtype="f32"))
     spec = fa4.sdpa(**CAUSAL, lse=True)
     made = torch_ops._kernel(spec.write(spec.trace(), is_open=True), torch_ops._chip(q), (1, 6, 2))
     assert [launch["entry"] for launch in made.manifest["launches"]] == ["sdpa_kernel", "sdpa_merge_kernel"]

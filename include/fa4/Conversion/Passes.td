@@ -54,8 +54,8 @@ def AttnToTile : FA4_Pass<"attn-to-tile", "::mlir::ModuleOp"> {
     A band mask bounds the loop over blocks. Only blocks that some row sees in part are
     compared with the mask, and the last block where it goes beyond the keys.
 
-    Where the number of queries is static and at most 16, there are two kernels, unless `split-keys`
-    is off: query heads that share a key/value head lie in one tile, several CTAs divide the blocks
+    Where the number of queries is static and at most 16, sequences are not packed, and there may be
+    more than 256 keys, two kernels do this, unless `split-keys` is off: query heads that share a key/value head lie in one tile, several CTAs divide the blocks
     of a work tile, and a merge kernel joins their states
     ([DividedKeys.h](../../lib/Conversion/AttnToTile/DividedKeys.h)).
 

@@ -22,9 +22,9 @@ using namespace fa4::attn;
 /// The most queries of a sequence for which keys are divided: those of a step
 /// of decoding, and of the drafts of speculative decoding.
 static constexpr int64_t kMostDividedQueries = 16;
-/// A split has at least this number of keys, so that loading them takes longer
-/// than what a CTA does once.
-static constexpr int64_t kLeastSplitKeys = 256;
+/// There is at most one split for so many keys that there is room for, so that
+/// loading a split's keys takes longer than what a CTA does once.
+static constexpr int64_t kKeysOfSplit = 256;
 /// How many CTAs an SM has one after another, where work tiles are so many that
 /// each cannot have several SMs: the more they are, the less time is lost while
 /// the last of them run.
@@ -81,7 +81,7 @@ std::optional<DividedKeys> fa4::findDividedKeys(SdpaOp op,
       *queries > kMostDividedQueries)
     return std::nullopt;
   std::optional<int64_t> keys = getStaticSize(op.getK(), order.seq);
-  if (keys && *keys <= kLeastSplitKeys)
+  if (keys && *keys <= kKeysOfSplit)
     return std::nullopt;
   int64_t group = countHeadsOfGroup(op).value_or(1);
   SmallVector<int64_t> numbers = {1};
@@ -91,7 +91,9 @@ std::optional<DividedKeys> fa4::findDividedKeys(SdpaOp op,
     DividedKeys divided{*queries, heads,
                         int64_t(llvm::PowerOf2Ceil(uint64_t(heads)))};
     AttentionTiles tiles = chooseTiles(op, target, choice, divided);
-    if (tiles.exceeded.empty() && divided.countRows() <= tiles.rows)
+    // tile-subtile cuts tiles into those of MMAs, between two queries.
+    bool isCut = divided.headRows > int64_t(target.mma.rows);
+    if (tiles.exceeded.empty() && divided.countRows() <= tiles.rows && !isCut)
       return divided;
   }
   return std::nullopt;
@@ -141,7 +143,7 @@ OpFoldResult DividedKeysLaunch::countSplits() {
   const DimOrder &order = conversion.names.order;
   OpFoldResult keys = conversion.getSizes(op.getK())[order.seq];
   OpFoldResult sequences = conversion.getSizes(op.getQ())[*order.batch];
-  return conversion.min(conversion.countBlocks(keys, kLeastSplitKeys),
+  return conversion.min(conversion.countBlocks(keys, kKeysOfSplit),
                         conversion.share(shareCtas(), sequences));
 }
 
@@ -163,7 +165,7 @@ void DividedKeysLaunch::createNumbers() {
 void DividedKeysLaunch::nameSplits(const KernelLaunch &launch) {
   const DimOrder &order = conversion.names.order;
   splits = tile::minOfSizes(
-      tile::countBlocks(launch.getDim(1, order.seq), kLeastSplitKeys),
+      tile::countBlocks(launch.getDim(1, order.seq), kKeysOfSplit),
       tile::nameSharedSize(shareCtas(launch.getDim(0, *order.batch))));
   rows = std::to_string(divided.countRows());
   columns = std::to_string(getHeadDims(op).v);

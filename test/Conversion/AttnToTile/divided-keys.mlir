@@ -59,7 +59,7 @@ func.func @by_head(%q: tensor<2x1x4x64xbf16>, %k: tensor<2x1000x2x64xbf16>) -> t
 
 // -----
 
-// Neither more queries than 16 nor fewer keys than two splits have are divided.
+// Neither more than 16 queries nor 256 keys or less are divided.
 // CHECK-LABEL: tile.kernel @many_kernel(
 // CHECK-NOT: merge_kernel
 func.func @many(%q: tensor<?x17x4x64xbf16>, %k: tensor<?x?x2x64xbf16>) -> tensor<?x17x4x64xbf16> {

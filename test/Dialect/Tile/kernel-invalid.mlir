@@ -297,6 +297,41 @@ tile.kernel @align(%x: memref<?xf32> {tile.name = "x", tile.dims = ["align(N)"]}
 
 // -----
 
+// expected-error @+1 {{argument 'x': dimension name 'min(A, B, C)' is neither a name, a number}}
+tile.kernel @smallest(%x: memref<?xf32> {tile.name = "x", tile.dims = ["min(A, B, C)"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+}
+
+// -----
+
+// expected-error @+1 {{argument 'x': dimension name 'min(A, )' is neither a name, a number}}
+tile.kernel @nothing(%x: memref<?xf32> {tile.name = "x", tile.dims = ["min(A, )"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+}
+
+// -----
+
+// expected-error @+1 {{argument 'x': dimension name 'min(1, 2)' is neither a name, a number}}
+tile.kernel @numbers(%x: memref<?xf32> {tile.name = "x", tile.dims = ["min(1, 2)"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+}
+
+// -----
+
+// expected-error @+1 {{argument 'x': dimension name 'share(1, 2, N))' is neither a name, a number}}
+tile.kernel @bracket(%x: memref<?xf32> {tile.name = "x", tile.dims = ["share(1, 2, N))"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+}
+
+// -----
+
+// expected-error @+1 {{argument 'x': dimension name 'A, B' is neither a name, a number}}
+tile.kernel @comma(%x: memref<?xf32> {tile.name = "x", tile.dims = ["A, B"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"1">]} {
+}
+
+// -----
+
 // expected-error @+1 {{argument 'x': 'tile.if_empty' is for outputs, but there is no 'tile.output'}}
 tile.kernel @input(%x: memref<?xf32> {tile.name = "x", tile.dims = ["N"], tile.if_empty = 0.0 : f32})
     attributes {chip = "sm_100a", grid = [#tile.extent<"N">]} {

@@ -54,3 +54,16 @@ tile.kernel @square(%q: memref<?x64xbf16> {tile.name = "q", tile.dims = ["M", "6
   // expected-note @+1 {{the MMA is here}}
   %s = tile.mma %tq, transpose %tq : vector<256x64xbf16>, vector<256x64xbf16> -> vector<256x256xf32>
 }
+
+// -----
+
+// The rows of one element stay together.
+tile.kernel @element(%a: memref<?x256x64xbf16> {tile.name = "a", tile.dims = ["N", "256", "64"]})
+    attributes {chip = "sm_100a", grid = [#tile.extent<"N">]} {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{cannot be cut into 2 parts, which an MMA of too many rows asks for}}
+  %ta = tile.load %a[%c0, %c0, %c0] dims [0, 2] inner [1, 256] : memref<?x256x64xbf16> -> vector<256x64xbf16>
+  %tb = tile.load %a[%c0, %c0, %c0] dims [1, 2] : memref<?x256x64xbf16> -> vector<64x64xbf16>
+  // expected-note @+1 {{the MMA is here}}
+  %s = tile.mma %ta, transpose %tb : vector<256x64xbf16>, vector<64x64xbf16> -> vector<256x64xf32>
+}

@@ -156,6 +156,9 @@ void PairFinder::checkOperandB(MmaOp mma) {
                        "would have to exchange halves of it");
   if (ranks.differs(load.getTile()))
     return checkSum(mma, load);
+  if (load.getInner() && mma.getTransposeB())
+    return reject(load, "loads elements of several rows, which the CTAs of a "
+                        "pair would have to cut");
   int64_t dim = mma.getTransposeB() ? 0 : 1;
   plan.splits[{load, dim}].push_back(&mma.getBMutable());
 }

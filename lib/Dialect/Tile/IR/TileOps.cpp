@@ -293,15 +293,20 @@ static LogicalResult verifyIfEmpty(KernelOp op, unsigned arg,
   return success();
 }
 
-/// Returns true for what may be the name of a dimension: brackets stand in the
-/// derived sizes alone.
+/// Returns true for what may be the name of a dimension: brackets and commas
+/// stand in the derived sizes alone.
 static bool isSizeName(StringRef name) {
-  if (auto summands = getSummands(name))
-    return !getSummands(summands->second) && isSizeName(summands->first) &&
-           isSizeName(summands->second);
-  if (auto sizes = getSmallerOf(name))
-    return isSizeName(sizes->first) && isSizeName(sizes->second);
-  return !name.contains('(') || getSizeBehind(name);
+  auto terms = getSummands(name);
+  if (terms && getSummands(terms->second))
+    return false;
+  if (!terms)
+    terms = getSmallerOf(name);
+  if (terms)
+    return isSizeName(terms->first) && isSizeName(terms->second) &&
+           !(getStaticSize(terms->first) && getStaticSize(terms->second));
+  std::optional<StringRef> behind = getSizeBehind(name);
+  StringRef plain = behind.value_or(name);
+  return !plain.empty() && plain.find_first_of("(),") == StringRef::npos;
 }
 
 static LogicalResult verifyKernelArg(KernelOp op, unsigned arg,

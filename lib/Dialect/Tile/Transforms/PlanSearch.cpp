@@ -323,7 +323,7 @@ Trial Searcher::planStatic() {
   if (!roles)
     return Trial();
   std::string obstacle = findTileObstacle(*roles);
-  if (roles->getBody().getOps<ChannelOp>().empty())
+  if (obstacle.empty() && roles->getBody().getOps<ChannelOp>().empty())
     obstacle = "no role fetches for another one: an SM works on several CTAs";
   if (!obstacle.empty()) {
     record(makePlan(Schedule::Static, MmaOrder::Early), std::move(obstacle));

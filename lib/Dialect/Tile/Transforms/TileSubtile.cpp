@@ -571,6 +571,20 @@ static void separateUses(KernelOp kernel) {
   }
 }
 
+/// Returns the class of a load's rows if a cut would go through the rows of one
+/// element of its first dimension (`inner`).
+static std::optional<unsigned>
+findCutElement(LoadOp load, Dimensions &dimensions, const PartCounts &counts) {
+  if (!load.getInner())
+    return std::nullopt;
+  unsigned rows = dimensions.classOf(load.getTile(), 0);
+  int64_t parts = counts.lookup(rows);
+  if (parts == 0 ||
+      load.getTile().getType().getDimSize(0) / parts % load.getInnerRows() == 0)
+    return std::nullopt;
+  return rows;
+}
+
 /// Checks that each operation can work on parts.
 static LogicalResult checkCuts(KernelOp kernel, Dimensions &dimensions,
                                const PartCounts &counts,
@@ -579,6 +593,9 @@ static LogicalResult checkCuts(KernelOp kernel, Dimensions &dimensions,
     if (Operation *op = dimensions.lockOf(id))
       return refuse(op, reasons.lookup(id), parts);
   return fa4::checkEach(kernel, [&](Operation *op) -> LogicalResult {
+    if (auto load = dyn_cast<LoadOp>(op))
+      if (auto id = findCutElement(load, dimensions, counts))
+        return refuse(op, reasons.lookup(*id), counts.lookup(*id));
     for (Value result : op->getResults())
       if (isSquareCut(result, dimensions, counts)) {
         unsigned id = dimensions.classOf(result, 0);
