@@ -27,7 +27,7 @@ def same_document(b, h, q_idx, kv_idx):  # Documents of 256 tokens, packed into 
     return q_idx // 256 == kv_idx // 256
 
 
-# Sizes that are names are open: one kernel serves all batches, heads and lengths.
+# Sizes that are names are open: one kernel serves all batches, heads and lengths (from 17 queries on).
 attend = fa4.torch.attention(fa4.sdpa(q=f"B H Sq {D}", k=f"B G Sk {D}", layout="bhsd"))
 attend_causally = fa4.torch.attention(fa4.sdpa(q=f"B H Sq {D}", k=f"B G Sk {D}", layout="bhsd", mask="causal"))
 
