@@ -133,10 +133,10 @@ struct DerivedSize {
 std::optional<DerivedSize> getAlignedSize(llvm::StringRef name);
 std::optional<DerivedSize> getMultipleSize(llvm::StringRef name);
 
-/// The parts of `share(16, 66, B)`: what each of B has of 16, rounded down, or,
-/// where that is less than 2, of 66, but at least 1. Few B have as many CTAs in
-/// all as there are SMs, and more of them several times as many, so that not
-/// too many SMs are left over.
+/// The parts of `share(FEW, MANY, B)`: `FEW / B` if that is 2 or more, else
+/// `max(MANY / B, 1)`, rounded down. It is how many CTAs each of B sequences
+/// gets: few sequences have as many in all as there are SMs, and more sequences
+/// several times as many, so that not too many SMs are left over.
 struct SharedSize {
   int64_t few, many;
   llvm::StringRef name;

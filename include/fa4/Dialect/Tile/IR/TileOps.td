@@ -67,8 +67,9 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     Arguments are memrefs (global tensors) and scalars (`f32`, `i32`, `index`). A memref has `tile.name`, its name
     in the manifest, and `tile.dims`, one name a dimension: dimensions with equal names have equal sizes, a name
     that is a number is a static size, `align(N, 128)` is size `N`, rounded up to a multiple of 128, and
-    `ceildiv(N, 128)` the number of its blocks of 128. `share(16, 66, N)` is what each of `N` has of 16 or,
-    where that is less than 2, of 66, but at least 1; `min(A, B)` is the smaller one of two sizes.
+    `ceildiv(N, 128)` the number of its blocks of 128. `share(FEW, MANY, N)` is `FEW / N` if that is 2 or
+    more, else `max(MANY / N, 1)`, rounded down: how many CTAs each of `N` sequences gets. `min(A, B)` is the smaller
+    one of two sizes that are no sums.
     `tile.output` says what the kernel does with an argument that it writes:
 
     | `tile.output` | elements of the tensor |
