@@ -4,8 +4,7 @@
 # What benches on a card share. To be sourced, with `root` set to the checkout.
 
 # Runs the module of a bench. The report needs Python alone, and a measurement python3 with torch, as the machine with the
-# card has it; --compile and --simulate use the checkout's
-# environment.
+# card has it; --compile and --simulate use the checkout's environment.
 run_card_bench() {
   local module=$1 python=python3 word
   shift

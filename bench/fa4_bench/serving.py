@@ -7,20 +7,14 @@ A step reads all keys and values of a batch once, so that the memory's rate boun
 queries: cuDNN's kernel, FlashAttention-2's, and FlexAttention's for decoding. Each candidate's results are held to float64 by
 FlashAttention's rule before it is timed. The bars are 85 % of the memory's rate in rows of many keys, and the fastest peer's time."""
 
-import argparse
-import json
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import fa4
-from fa4 import tools
-from fa4_testing import results, revision
+from fa4_testing import results
+from fa4_bench.card_bench import CardBench, listed
 from fa4_bench.hopper import tables
 
-ROOT = Path(__file__).resolve().parents[2]
-RECORDED = ROOT / "bench" / "serving.json"
-SCRATCH = ROOT / "build" / "serving"
 PEERS = "cudnn", "flash", "flex"
 # GB/s that NVIDIA's data sheets state.
 RATES = {"H200": 4800, "H100": 3350}
@@ -60,7 +54,10 @@ ROWS = [
     Row(4, 32768, (64, 8)), Row(4, 32768, (32, 32)), Row(16, 32768, (64, 1)), Row(16, 8192, (28, 4)),
     Row(4, 32768, head_dim=64), Row(64, 4096, head_dim=64), Row(4, 32768, head_dim=256), Row(4, 32768, queries=4), Row(16, 8192, queries=8),
 ]  # fmt: skip
-QUICK = ROWS[:1]
+
+
+def rows(quick):
+    return ROWS[:1] if quick else ROWS
 
 
 # ---------------------------------------------------------------------------
@@ -74,42 +71,19 @@ def spec(row):
     return fa4.sdpa(*shapes, mask=None if row.kind == "full" else row.kind)
 
 
-def compile_kernels(folder, quick):
-    """Writes our kernels; 1 where the compiler refuses one."""
-    from fa4_bench.hopper import specs
-
-    failed = 0
-    for row in {row.folder: row for row in (QUICK if quick else ROWS)}.values():
-        if said := specs.compile_op(spec(row).text, folder / row.folder):
-            failed = 1
-            print(f"serving: {row.folder}: {said}", file=sys.stderr)
-    return failed
+def ops(quick):
+    """The texts of our kernels' ops, by folder."""
+    return {row.folder: spec(row).text for row in rows(quick)}
 
 
-# ---------------------------------------------------------------------------
-# The measurement, on the machine with the card
-# ---------------------------------------------------------------------------
-
-
-def measure(path, ours_folder, quick, commit):
-    """Measures all rows, and writes the record after each."""
+def open_bench(card, folder, quick, record):
+    """What measures a row, on the machine with the card. The record gets the rate of the card's memory as torch reads it."""
     from fa4_bench import serving_card
-    from fa4_bench.hopper.__main__ import about_card
-    from fa4_bench.hopper.measure import BURST_LAUNCHES
-    from fa4_bench.instructions.card import hopper
-    from fa4_bench.timing.__main__ import write_table
 
-    card = hopper()
-    table = {**about_card(card, commit or revision.commit()), "launches": BURST_LAUNCHES, "rows": {}}
-    rate_of(table)
-    bench = serving_card.Bench(card, Path(ours_folder), quick)
-    table["read_gbs"] = bench.read_rate()
-    for row in QUICK if quick else ROWS:
-        table["rows"][row.name] = bench.measure(row)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_table(path, table)
-        print(f"{row.name}: {table['rows'][row.name]}", file=sys.stderr, flush=True)
-    return table
+    rate_of(record)
+    bench = serving_card.Bench(card, folder, quick)
+    record["read_gbs"] = bench.read_rate()
+    return bench
 
 
 # ---------------------------------------------------------------------------
@@ -162,8 +136,7 @@ def body(recorded):
 
 
 def page(recorded):
-    rows = recorded["rows"].values()
-    ratios = [fastest_peer(found)[0] / found["us"]["ours"] for found in rows if "ours" in found["us"] and fastest_peer(found)]
+    ratios = [fastest_peer(found)[0] / found["us"]["ours"] for found in recorded["rows"].values() if "ours" in found["us"] and fastest_peer(found)]
     missed = list(missed_bars(recorded))
     behind = {sentence.split(":")[0] for sentence in missed}
     state = (f"On an {recorded['card']}, steps of decoding have {tables.geometric_mean(ratios):.2f} times the speed of torch's fastest kernel, in the geometric mean; "
@@ -178,44 +151,12 @@ bar by it.
 
 {body(recorded)}
 
-Bars that are missed:
-
-""" + ("\n".join(f"- {sentence}" for sentence in missed) or "- none")
+""" + listed(missed)
     return head + results.wrapped(text) + "\n"
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(prog="serving", description=__doc__.split("\n\n")[0], epilog=__doc__.split("\n\n")[1])
-    add = parser.add_argument
-    add("--report", nargs="?", const=str(RECORDED), metavar="FILE", help="print the table of what was recorded (bench/serving.json); nothing is measured")
-    add("--measure", metavar="FILE", default=str(SCRATCH / "measured.json"), help="where the measurement is recorded (build/serving/measured.json)")
-    add("--ours", metavar="FOLDER", default=str(SCRATCH / "ours"), help="our kernels, as --compile writes them (build/serving/ours)")
-    add("--compile", metavar="FOLDER", help="instead, compile our kernels into FOLDER; needs fa4-compile")
-    add("--commit", default="", help="of the kernels, where the machine has no git")
-    add("--quick", action="store_true", help="one row")
-    add("--write", action="store_true", help="with --report: write bench/results/serving.md; the tree must have no changes")
-    options = parser.parse_args(argv)
-    if options.write and options.report != str(RECORDED):
-        parser.error("--write goes with --report of bench/serving.json")
-    try:
-        if options.compile:
-            return compile_kernels(Path(options.compile), options.quick)
-        if options.report:
-            recorded = json.loads(Path(options.report).read_text())
-        else:
-            recorded = measure(Path(options.measure), options.ours, options.quick, options.commit)
-        if options.write:
-            results.clean_commit()
-            results.write("serving", page(recorded))
-        else:
-            print(body(recorded))
-    except (RuntimeError, ValueError, OSError, tools.ToolNotFoundError) as error:
-        sys.exit(f"serving: {error}")
-    missed = list(missed_bars(recorded))
-    for sentence in missed:
-        print(f"serving: {sentence}", file=sys.stderr)
-    return int(bool(missed))
-
+BENCH = CardBench("serving", __doc__, "one row", rows, ops, open_bench, body, page, missed_bars)
+main = BENCH.main
 
 if __name__ == "__main__":
     sys.exit(main())

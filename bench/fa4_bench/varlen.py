@@ -6,22 +6,16 @@
 Where all sequences have one length, our kernels of a batch (layout bshd) are a candidate, too: what packing costs. Each
 candidate's results are held to float64 by FlashAttention's rule before it is timed. The bar is the peer's time."""
 
-import argparse
-import json
 import math
 import random
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import fa4
-from fa4 import tools
-from fa4_testing import results, revision
+from fa4_testing import results
+from fa4_bench.card_bench import CardBench, listed
 from fa4_bench.hopper import tables
 
-ROOT = Path(__file__).resolve().parents[2]
-RECORDED = ROOT / "bench" / "varlen.json"
-SCRATCH = ROOT / "build" / "varlen"
 HEADS, HEAD_DIMS, MASKS, KINDS = 16, (64, 128), ("full", "causal"), ("fwd", "bwd")
 PEER = "torch"
 
@@ -83,42 +77,16 @@ def folder_of(layout, row):
     return f"{layout}-{row.kind}-hd{row.head_dim}-{row.mask}"
 
 
-def compile_kernels(folder, quick):
-    """Writes our kernels; 1 where the compiler refuses one."""
-    from fa4_bench.hopper import specs
-
-    failed = 0
-    for layout in ("thd", "bshd"):
-        for row in {folder_of(layout, row): row for row in rows(quick)}.values():
-            out = folder / folder_of(layout, row)
-            if said := specs.compile_op(spec(layout, row.kind, row.head_dim, row.mask).text, out):
-                failed = 1
-                print(f"varlen: {out.name}: {said}", file=sys.stderr)
-    return failed
+def ops(quick):
+    """The texts of our kernels' ops, by folder."""
+    return {folder_of(layout, row): spec(layout, row.kind, row.head_dim, row.mask).text for layout in ("thd", "bshd") for row in rows(quick)}
 
 
-# ---------------------------------------------------------------------------
-# The measurement, on the machine with the card
-# ---------------------------------------------------------------------------
-
-
-def measure(path, ours_folder, quick, commit):
-    """Measures all rows, and writes the record after each."""
+def open_bench(card, folder, quick, record):
+    """What measures a row, on the machine with the card."""
     from fa4_bench import varlen_card
-    from fa4_bench.hopper.__main__ import about_card
-    from fa4_bench.hopper.measure import BURST_LAUNCHES
-    from fa4_bench.instructions.card import hopper
-    from fa4_bench.timing.__main__ import write_table
 
-    card = hopper()
-    table = {**about_card(card, commit or revision.commit()), "launches": BURST_LAUNCHES, "rows": {}}
-    bench = varlen_card.Bench(card, Path(ours_folder), quick)
-    for row in rows(quick):
-        table["rows"][row.name] = bench.measure(row)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_table(path, table)
-        print(f"{row.name}: {table['rows'][row.name]}", file=sys.stderr, flush=True)
-    return table
+    return varlen_card.Bench(card, folder, quick)
 
 
 # ---------------------------------------------------------------------------
@@ -162,44 +130,12 @@ their work on the GPU. A batch is our kernel of the layout bshd on the same sequ
 
 {body(recorded)}
 
-Bars that are missed:
-
-""" + ("\n".join(f"- {sentence}" for sentence in missed) or "- none")
+""" + listed(missed)
     return head + results.wrapped(text) + "\n"
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(prog="varlen", description=__doc__.split("\n\n")[0], epilog=__doc__.split("\n\n")[1])
-    add = parser.add_argument
-    add("--report", nargs="?", const=str(RECORDED), metavar="FILE", help="print the table of what was recorded (bench/varlen.json); nothing is measured")
-    add("--measure", metavar="FILE", default=str(SCRATCH / "measured.json"), help="where the measurement is recorded (build/varlen/measured.json)")
-    add("--ours", metavar="FOLDER", default=str(SCRATCH / "ours"), help="our kernels, as --compile writes them (build/varlen/ours)")
-    add("--compile", metavar="FOLDER", help="instead, compile our kernels into FOLDER; needs fa4-compile")
-    add("--commit", default="", help="of the kernels, where the machine has no git")
-    add("--quick", action="store_true", help="two rows")
-    add("--write", action="store_true", help="with --report: write bench/results/varlen.md; the tree must have no changes")
-    options = parser.parse_args(argv)
-    if options.write and options.report != str(RECORDED):
-        parser.error("--write goes with --report of bench/varlen.json")
-    try:
-        if options.compile:
-            return compile_kernels(Path(options.compile), options.quick)
-        if options.report:
-            recorded = json.loads(Path(options.report).read_text())
-        else:
-            recorded = measure(Path(options.measure), options.ours, options.quick, options.commit)
-        if options.write:
-            results.clean_commit()
-            results.write("varlen", page(recorded))
-        else:
-            print(body(recorded))
-    except (RuntimeError, ValueError, OSError, tools.ToolNotFoundError) as error:
-        sys.exit(f"varlen: {error}")
-    missed = list(missed_bars(recorded))
-    for sentence in missed:
-        print(f"varlen: {sentence}", file=sys.stderr)
-    return int(bool(missed))
-
+BENCH = CardBench("varlen", __doc__, "two rows", rows, ops, open_bench, body, page, missed_bars)
+main = BENCH.main
 
 if __name__ == "__main__":
     sys.exit(main())
