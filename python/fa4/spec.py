@@ -14,7 +14,7 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -147,12 +147,10 @@ def _tensors_of(captures: Mapping[str, str]) -> dict[str, tuple[int | str, ...]]
     return {name: _read_shape(name, shape, len(shape)) for name, shape in split.items() if shape}
 
 
-@lru_cache(maxsize=256)
-def close_sizes(text: str, queries: int, heads: int, key_heads: int) -> str:
-    """The op of a text with open sizes, for a call of so many: numbers where queries are few."""
-    sizes = (str(queries), str(heads), str(key_heads)) if 0 < queries <= FEW_QUERIES else "???"
-    for name, size in zip(("$Sq", "$Hq", "$Hkv"), sizes):
-        text = text.replace(name, size)
+def close_sizes(text: str, sizes: tuple[int, int, int] | None) -> str:
+    """The op of a text with open sizes: for these numbers of queries, query heads and key/value heads, or for any."""
+    for name, size in zip(("$Sq", "$Hq", "$Hkv"), sizes or "???"):
+        text = text.replace(name, str(size))
     return text
 
 

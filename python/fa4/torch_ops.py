@@ -33,7 +33,7 @@ KEPT_KERNELS = 256
 @functools.lru_cache(maxsize=KEPT_KERNELS)
 def _kernel(text: str, chip: str, sizes: tuple[int, int, int] | None = None) -> kernel.Kernel:
     """The kernel of an op, for a call of these numbers of queries and heads where its sizes are open."""
-    closed = close_sizes(text, *sizes) if sizes else text
+    closed = close_sizes(text, sizes)
     try:
         return kernel.compile(closed, chip)
     except CompileError as error:
@@ -43,13 +43,13 @@ def _kernel(text: str, chip: str, sizes: tuple[int, int, int] | None = None) -> 
 
 
 def _sizes_of(q: torch.Tensor, k: torch.Tensor, layout: str) -> tuple[int, int, int] | None:
-    """The sizes by which kernels of an op differ."""
+    """The sizes by which kernels of an op differ: numbers of queries and heads where queries are few, or None."""
     if "t" in layout:
         return None
     queries, heads, key_heads = (tensor.shape[layout.index(letter)] for tensor, letter in ((q, "s"), (q, "h"), (k, "h")))
     # Heads that are no groups are refused by the kernel for all sizes, as those of more queries are.
     is_few = 0 < queries <= FEW_QUERIES and heads and key_heads and heads % key_heads == 0
-    return (queries, heads, key_heads) if is_few else (0, 0, 0)
+    return (queries, heads, key_heads) if is_few else None
 
 
 def _gradient_kernel(text: str, chip: str) -> kernel.Kernel:
