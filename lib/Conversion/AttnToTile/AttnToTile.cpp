@@ -39,7 +39,7 @@ static void convert(SdpaOp op, const TargetDescription &target,
   const DimNames &names = conversion.names;
   SmallVector<Value> destinations = getDestinations(conversion);
   if (auto divided = findDividedKeys(op, target, choice)) {
-    convertDividedKeys(conversion, *divided, choice, destinations);
+    convertDividedKeys(conversion, *divided, destinations);
     return conversion.finish(destinations);
   }
   AttentionTiles tiles =

@@ -62,27 +62,17 @@ static std::optional<int64_t> countHeadsOfGroup(SdpaOp op) {
   return *queryHeads / *keyHeads;
 }
 
-static AttentionTiles chooseTiles(SdpaOp op, const TargetDescription &target,
-                                  const TileChoice &choice,
-                                  const DividedKeys &divided) {
-  TileRequest request = getTileRequest(op, choice);
-  request.queries = divided.countRows();
-  // Larger blocks pay where scores take the time; here it is the keys.
-  request.isPlain = false;
-  return chooseAttentionTiles(target, getHeadDims(op), request);
-}
-
 std::optional<DividedKeys> fa4::findDividedKeys(SdpaOp op,
                                                 const TargetDescription &target,
                                                 const TileChoice &choice) {
-  DimOrder order = getDimOrder(op.getLayout());
-  std::optional<int64_t> queries = getStaticSize(op.getQ(), order.seq);
-  if (!choice.splitKeys || order.isPacked() || !queries || *queries < 1 ||
-      *queries > kMostDividedQueries)
+  TileRequest request = getTileRequest(op, choice);
+  std::optional<int64_t> queries = request.queries;
+  if (!choice.splitKeys || getDimOrder(op.getLayout()).isPacked() || !queries ||
+      *queries < 1 || *queries > kMostDividedQueries ||
+      (request.allKeys && *request.allKeys <= kKeysOfSplit))
     return std::nullopt;
-  std::optional<int64_t> keys = getStaticSize(op.getK(), order.seq);
-  if (keys && *keys <= kKeysOfSplit)
-    return std::nullopt;
+  // Larger blocks pay where scores take the time; here it is the keys.
+  request.isPlain = false;
   int64_t group = countHeadsOfGroup(op).value_or(1);
   SmallVector<int64_t> numbers = {1};
   if (group > 1 && !dependsOnHead(op))
@@ -90,10 +80,12 @@ std::optional<DividedKeys> fa4::findDividedKeys(SdpaOp op,
   for (int64_t heads : numbers) {
     DividedKeys divided{*queries, heads,
                         int64_t(llvm::PowerOf2Ceil(uint64_t(heads)))};
-    AttentionTiles tiles = chooseTiles(op, target, choice, divided);
+    request.queries = divided.countRows();
+    divided.tiles = chooseAttentionTiles(target, getHeadDims(op), request);
     // tile-subtile cuts tiles into those of MMAs, between two queries.
     bool isCut = divided.headRows > int64_t(target.mma.rows);
-    if (tiles.exceeded.empty() && divided.countRows() <= tiles.rows && !isCut)
+    if (divided.tiles.exceeded.empty() && !isCut &&
+        divided.countRows() <= divided.tiles.rows)
       return divided;
   }
   return std::nullopt;
@@ -102,11 +94,9 @@ std::optional<DividedKeys> fa4::findDividedKeys(SdpaOp op,
 namespace {
 class DividedKeysLaunch {
 public:
-  DividedKeysLaunch(Conversion &conversion, const DividedKeys &divided,
-                    const TileChoice &choice)
+  DividedKeysLaunch(Conversion &conversion, const DividedKeys &divided)
       : conversion(conversion), op(cast<SdpaOp>(conversion.op.getOperation())),
-        divided(divided),
-        tiles(chooseTiles(op, conversion.target, choice, divided)) {}
+        divided(divided) {}
 
   void launchSplits();
   void launchMerge(MutableArrayRef<Value> destinations);
@@ -121,7 +111,6 @@ private:
   Conversion &conversion;
   SdpaOp op;
   const DividedKeys &divided;
-  AttentionTiles tiles;
   std::string splits, rows, columns; ///< Names of dimensions.
   Value sum, max, normalizer;
 };
@@ -195,14 +184,11 @@ void DividedKeysLaunch::launchSplits() {
                    -std::numeric_limits<float>::infinity());
   launch.addOutput(kSplitNormalizer, normalizer, getDims(false), kOnce, 0.0f);
   launch.addCapturedScalars();
-  MLIRContext *context = op.getContext();
-  SmallVector<Attribute> grid;
-  for (unsigned dim : {kSplitDim, 1u, 0u})
-    grid.push_back(tile::ExtentAttr::get(context, launch.getDim(first, dim),
-                                         /*tile=*/1));
-  launch.emit("_kernel", grid, [&](tile::KernelOp kernel) {
-    buildSdpaProgram(op, kernel, tiles, divided);
-  });
+  // Numbers of a split have it in the place of a row.
+  launch.emit("_kernel", launch.countNumbers(first, /*rows=*/1),
+              [&](tile::KernelOp kernel) {
+                buildSdpaProgram(op, kernel, divided.tiles, divided);
+              });
 }
 
 void DividedKeysLaunch::launchMerge(MutableArrayRef<Value> destinations) {
@@ -217,21 +203,18 @@ void DividedKeysLaunch::launchMerge(MutableArrayRef<Value> destinations) {
   if (op.hasLse())
     launch.addOutput("lse", destinations[1], names.rows(), kPartial,
                      -std::numeric_limits<float>::infinity());
-  MLIRContext *context = op.getContext();
-  SmallVector<Attribute> grid = {tile::ExtentAttr::get(
-      context, std::to_string(countMergedTiles(op, divided)), /*tile=*/1)};
-  for (unsigned dim : {1u, 0u})
-    grid.push_back(
-        tile::ExtentAttr::get(context, launch.getDim(0, dim), /*tile=*/1));
+  SmallVector<Attribute> grid = launch.countNumbers(0, /*rows=*/1);
+  grid.front() = tile::ExtentAttr::get(
+      op.getContext(), std::to_string(countMergedTiles(op, divided)),
+      /*tile=*/1);
   launch.emit("_merge_kernel", grid, [&](tile::KernelOp kernel) {
     buildMergeSplitsProgram(op, kernel, divided);
   });
 }
 
 void fa4::convertDividedKeys(Conversion &conversion, const DividedKeys &divided,
-                             const TileChoice &choice,
                              MutableArrayRef<Value> destinations) {
-  DividedKeysLaunch launch(conversion, divided, choice);
+  DividedKeysLaunch launch(conversion, divided);
   launch.launchSplits();
   launch.launchMerge(destinations);
 }

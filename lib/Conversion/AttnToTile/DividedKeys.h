@@ -28,19 +28,19 @@
 
 namespace fa4 {
 
-/// The rows of a tile that has all queries of a sequence.
+/// A tile that has all queries of a sequence.
 struct DividedKeys {
   int64_t queries; ///< Of a sequence.
   int64_t heads;   ///< The query heads of a tile: 1 or those of a group.
   /// The rows of a query: `heads`, rounded up to a power of two, so that the
   /// number of a row's query is a shift.
   int64_t headRows;
+  AttentionTiles tiles = {}; ///< With room for all rows.
 
   int64_t countRows() const { return queries * headRows; }
 };
 
-/// Returns the rows if CTAs divide the op's keys: `tiles` has room for all of
-/// them.
+/// Returns the tile if CTAs divide the op's keys.
 std::optional<DividedKeys> findDividedKeys(attn::SdpaOp op,
                                            const TargetDescription &target,
                                            const TileChoice &choice);
@@ -55,7 +55,6 @@ inline constexpr unsigned kSplitDim = 2;
 
 /// Launches both kernels in front of the op, which write `destinations`.
 void convertDividedKeys(Conversion &conversion, const DividedKeys &divided,
-                        const TileChoice &choice,
                         llvm::MutableArrayRef<mlir::Value> destinations);
 
 } // namespace fa4

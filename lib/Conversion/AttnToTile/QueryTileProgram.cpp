@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "QueryTileProgram.h"
-#include "DividedKeys.h"
 #include "PositionForms.h"
 #include "VisibleRange.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -16,11 +15,10 @@ using namespace mlir;
 using namespace fa4;
 using namespace fa4::attn;
 
-void QueryTileProgram::divideKeys(int64_t queries, int64_t heads,
-                                  int64_t headRows) {
-  tileQueries = queries;
-  this->heads = heads;
-  this->headRows = headRows;
+void QueryTileProgram::divideKeys(const DividedKeys &divided) {
+  tileQueries = divided.queries;
+  heads = divided.heads;
+  headRows = divided.headRows;
   split = zero;
 }
 

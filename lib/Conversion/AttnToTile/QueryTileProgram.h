@@ -9,6 +9,7 @@
 #ifndef FA4_LIB_CONVERSION_ATTNTOTILE_QUERYTILEPROGRAM_H
 #define FA4_LIB_CONVERSION_ATTNTOTILE_QUERYTILEPROGRAM_H
 
+#include "DividedKeys.h"
 #include "MaskedProgram.h"
 
 namespace fa4 {
@@ -21,10 +22,9 @@ protected:
                    int64_t rows, int64_t keys)
       : MaskedProgram(op, kernel), rows(rows), keys(keys), tileQueries(rows) {}
 
-  /// Lets a tile have all `queries` of a sequence, `headRows` rows for each, of
-  /// which the first `heads` are those of as many heads, and a part of the
-  /// visible blocks (DividedKeys.h). To be called first.
-  void divideKeys(int64_t queries, int64_t heads, int64_t headRows);
+  /// Lets a tile have all queries of a sequence and a part of the visible
+  /// blocks. To be called first.
+  void divideKeys(const DividedKeys &divided);
   void computePosition(mlir::Value q, mlir::Value k);
   void computeKeyBlocks();
   /// Returns the arguments of mask_mod on a block of keys; none if the op has

@@ -45,7 +45,7 @@ public:
         terms(divided ? nullptr : findScoreTerms(op.getScoreMod())),
         scale(chooseScoreScale(op, terms.get())) {
     if (divided)
-      divideKeys(divided->queries, divided->heads, divided->headRows);
+      divideKeys(*divided);
     q = getArgument("q");
     k = getArgument("k");
     v = getArgument("v");
