@@ -377,12 +377,14 @@ class Kernel:
         """What a call takes on the modelled chip, by the clock of fa4-sim.
 
         `call`: sizes by the names of the spec or of the manifest (`kernel.time(B=4, Sq=4096, Sk=4096)`), captures, and
-        arrays where their contents matter, as cu_seqlens_q and cu_seqlens_k of packed sequences; sizes that the spec has as numbers need not be
+        arrays where their contents matter, as cu_seqlens_q and cu_seqlens_k of packed sequences, or page_table; sizes that the spec has as numbers need not be
         given. Raises SimulationError."""
         if self.spec:
             call = {**dict.fromkeys(self.spec.all_captures.keys() - self.spec.captured_tensors.keys(), 1), **call}
             if missing := [name for name in ("cu_seqlens_q", "cu_seqlens_k") if self.spec.is_packed and name not in call]:
                 raise SpecError(f"the call has no {' and no '.join(missing)}: the lengths of packed sequences say how much work there is")
+            if self.spec.page_table and "page_table" not in call:
+                raise SpecError("the call has no page_table: how many sequences read a page says how much memory is read")
         with _library.Simulation(self.manifest_text) as simulation:
             sizes = self._prepare(simulation, call)
             launches = json.loads(simulation.time())
@@ -394,6 +396,8 @@ class Kernel:
         captures = {name: value for name, value in self.complete(call).items() if name in self.spec.all_captures}
         # Of few queries, the kernel has numbers in the places of some sizes.
         sizes = {**{name: size for name, size in self.spec.names_of_sizes().items() if isinstance(size, int)}, **sizes}
+        if self.spec.page_table:
+            sizes["Sk"] = int(sizes["SeqPages"]) * self.spec.page_size
         if not self.spec.is_packed:
             return self.spec.count_flops(**{n: int(sizes[n]) for n in ("B", "Hq", "Sq", "Sk")}, **captures)
         queries, keys = (as_array(name, call[name]).tolist() for name in ("cu_seqlens_q", "cu_seqlens_k"))

@@ -117,6 +117,7 @@ class _Problem:
     cu_seqlens_q: np.ndarray | None = None
     cu_seqlens_k: np.ndarray | None = None
     seqlens_k: np.ndarray | None = None
+    page_table: np.ndarray | None = None
     sinks: np.ndarray | None = None
     score_mod: Callable | None = None
     mask_mod: Callable | None = None
@@ -163,6 +164,17 @@ class _Problem:
         for b in range(batch):
             keys = None if self.seqlens_k is None else self.seqlens_k[b]
             yield b, (b, slice(None)), (b, slice(None, keys)), (b,)
+
+    def from_pages(self, x):
+        """Returns the keys of each sequence, [B, N S, H, D], from pages, [P, S, H, D]. A page without a key of the sequence is 0."""
+        if self.page_table is None:
+            return x
+        size = x.shape[1]
+        keys = np.zeros((len(self.page_table), self.page_table.shape[1] * size, *x.shape[2:]), x.dtype)
+        for b, pages in enumerate(self.page_table):
+            used = pages if self.seqlens_k is None else pages[: -(-max(int(self.seqlens_k[b]), 0) // size)]
+            keys[b, : len(used) * size] = x[used].reshape(-1, *x.shape[2:])
+        return keys
 
     def raw_scores(self, q, k):
         """Returns scale * q.k of one head: [rows, keys]."""
@@ -271,6 +283,7 @@ def _sdpa(q, k, v, problem, p_dtype=None):
     out = np.zeros(out_shape(q.shape, v.shape), compute)
     lse = np.full(lse_shape(q.shape, layout), -np.inf, compute)
     q_, k_, v_ = (_token_major(x.astype(compute), layout) for x in (q, k, v))
+    k_, v_ = problem.from_pages(k_), problem.from_pages(v_)
     out_ = _token_major(out, layout)
     heads = q_.shape[-2]
     group = heads // k_.shape[-2]

@@ -25,12 +25,15 @@ from fa4.tracing import CAPTURE_TYPES, ELEMENT_TYPES, PARAMETERS, Traced, captur
 from fa4.useful_work import count_visible_pairs, reads_position
 
 LAYOUTS = ("bshd", "bhsd", "sbhd", "thd", "htd")
+PAGED_LAYOUTS = ("bshd", "bhsd")
 DTYPES = ("bf16", "f16")
 SINK_DTYPES = OUT_DTYPES = ("f32", "bf16", "f16")
 # The most queries of a sequence for which CTAs divide the keys: as fa4-compile's `--split-keys`.
 FEW_QUERIES = 16
+# The name of the number of pages that a sequence has room for.
+PAGES_OF_SEQUENCE = "SeqPages"
 # Names that a call uses for something else than a capture.
-TAKEN = ("q", "k", "v", "out", "lse", "dout", "dq", "dk", "dv", "score", "sinks", "dsinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k")
+TAKEN = ("q", "k", "v", "out", "lse", "dout", "dq", "dk", "dv", "score", "sinks", "dsinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k", "page_table")
 ALIGNMENTS = ("bottom_right", "top_left")
 
 
@@ -175,13 +178,14 @@ class Spec:
     sinks: str | None = None
     seqlens_k: bool = False
     out_dtype: str | None = None
+    page_table: bool = False
 
     def __post_init__(self):
         for name, value, allowed in (("dtype", self.dtype, DTYPES), ("layout", self.layout, LAYOUTS)):
             _check_choice(name, value, allowed)
         if not isinstance(self.name, str) or not self.name.isidentifier() or not self.name.isascii():
             raise SpecError(f"name is an identifier, not {self.name!r}")
-        for name in ("lse", "is_backward", "deterministic", "seqlens_k"):
+        for name in ("lse", "is_backward", "deterministic", "seqlens_k", "page_table"):
             if not isinstance(getattr(self, name), bool):
                 raise SpecError(f"{name} is True or False, not {getattr(self, name)!r}")
         for region in PARAMETERS:
@@ -193,7 +197,7 @@ class Spec:
             _check_choice("out_dtype", self.out_dtype, OUT_DTYPES)
         for name, kind in self.captures.items():
             self._check_capture(name, kind)
-        for letter, pairs in (("b", "qkv"), ("s", "kv"), ("t", "kv"), ("h", "kv"), ("d", "qk")):
+        for letter, pairs in (("b", "kv" if self.page_table else "qkv"), ("s", "kv"), ("t", "kv"), ("h", "kv"), ("d", "qk")):
             if letter not in self.layout:
                 continue
             sizes = {getattr(self, each)[self.layout.index(letter)] for each in pairs}
@@ -202,9 +206,17 @@ class Spec:
         for name in "qkv":
             if not isinstance(self.head_dim(name), int):
                 raise SpecError(f"the head dim of {name} must be a number, not {self.head_dim(name)!r}")
+        if self.page_table:
+            self._check_pages()
         queries, keys = (getattr(self, name)[self.layout.index("h")] for name in "qk")
         if isinstance(queries, int) and isinstance(keys, int) and queries % keys:
             raise SpecError(f"{queries} query heads are no multiple of {keys} key/value heads")
+
+    def _check_pages(self):
+        if self.layout not in PAGED_LAYOUTS:
+            raise SpecError(f"keys in pages have layout {' or '.join(PAGED_LAYOUTS)}, not {self.layout}")
+        if not isinstance(self.page_size, int):
+            raise SpecError(f"the number of keys in a page must be a number, not {self.page_size!r}")
 
     def _check_capture(self, name: str, kind: str):
         if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or name in TAKEN:
@@ -222,6 +234,11 @@ class Spec:
     def is_packed(self) -> bool:
         """Whether sequences of different lengths stand behind each other in one dimension of tokens."""
         return "t" in self.layout
+
+    @property
+    def page_size(self) -> int | str:
+        """The number of keys in a page, of a spec with `page_table`."""
+        return self.k[self.layout.index("s")]
 
     def trace(self) -> Traced:
         """The regions of score_mod and mask_mod, traced anew: what the functions read may be something else now. torch.compile reads this. Raises TraceError."""
@@ -264,6 +281,7 @@ class Spec:
         # What says where sequences end, and what joins each softmax.
         beside: dict[str, tuple[int | str, ...]] = {"cu_seqlens_q": ("B+1",), "cu_seqlens_k": ("B+1",)} if self.is_packed else {}
         beside |= {"seqlens_k": (batch,)} if self.seqlens_k else {}
+        beside |= {"page_table": (batch, PAGES_OF_SEQUENCE)} if self.page_table else {}
         beside |= {"sinks": (heads,)} if self.sinks else {}
         if not self.is_backward:
             return shapes | beside | {"out": out} | ({"lse": lse} if self.lse else {})
@@ -289,11 +307,14 @@ class Spec:
         hand over as views has any strides but the innermost one, which say where it lies in memory; arrays of one number a head, row or
         sequence are row-major. `is_open` is as for `write`."""
         shape = self.tensors[name]
-        fixed = {"lse": "f32", "sinks": self.sinks, "dsinks": self.sinks, "seqlens_k": "i32", "cu_seqlens_q": "i32", "cu_seqlens_k": "i32"}
-        letters = {"lse": "bhs", "sinks": "h", "seqlens_k": "b"}.get(name, self.layout)
+        fixed = {"lse": "f32", "sinks": self.sinks, "dsinks": self.sinks}
+        fixed |= dict.fromkeys(("seqlens_k", "cu_seqlens_q", "cu_seqlens_k", "page_table"), "i32")
+        letters = {"lse": "bhs", "sinks": "h", "seqlens_k": "b", "page_table": "bn"}.get(name, self.layout)
         opened = ("Hkv", "?") if name in ("k", "v") else ("Hq", "Sq")
 
         def dim(letter: str, size: int | str) -> str:
+            if letter == "s" and name in ("k", "v") and self.page_table:
+                return str(size)
             named = dict(zip("hs", opened)).get(letter, "?")
             if named == "?" or self.is_backward or self.is_packed:
                 return "?"
@@ -329,7 +350,7 @@ class Spec:
         clauses += [f" mask<{self.mask.text}>"] if self.mask else []
         clauses += [f" scale({format_f32(self.scale)})"] if self.scale is not None else []
         clauses += [" deterministic"] if self.deterministic else []
-        for clause, names in (("cu_seqlens", ("cu_seqlens_q", "cu_seqlens_k")), ("seqlens_k", ("seqlens_k",)), ("sinks", ("sinks",))):
+        for clause, names in (("cu_seqlens", ("cu_seqlens_q", "cu_seqlens_k")), *((each, (each,)) for each in ("seqlens_k", "page_table", "sinks"))):
             if names[0] in types:
                 clauses.append(f" {clause}({', '.join(f'%{n}' for n in names)} : {', '.join(types[n] for n in names)})")
         clauses += [f" captures({', '.join(captured)} : {', '.join(kinds.values())})"] if captured else []
@@ -384,6 +405,9 @@ class Spec:
         homes = (("B", "q", "b"), ("Sq", "q", "s"), ("Tq", "q", "t"), ("Hq", "q", "h"), ("Sk", "k", "s"), ("Tk", "k", "t"), ("Hkv", "k", "h"))
         sizes = {name: getattr(self, tensor)[self.layout.index(letter)] for name, tensor, letter in homes if letter in self.layout}
         sizes |= {"B": "B", "Bounds": "B+1"} if self.is_packed else {}
+        if self.page_table:
+            sizes |= {"Pages": self.k[self.layout.index("b")], "SeqPages": PAGES_OF_SEQUENCE}
+            del sizes["Sk"]
         tensors = self.captured_tensors
         for number, name in enumerate(self.all_captures):
             sizes |= {f"capture{number}_{dim}": size for dim, size in enumerate(tensors.get(name, ()))}
@@ -407,6 +431,8 @@ class Spec:
 
     def backward(self, deterministic: bool = False) -> Spec:
         """The spec of this op's gradient. Raises SpecError where out has a type of its own."""
+        if self.page_table:
+            raise SpecError("there is no gradient of keys in pages")
         if self.out_dtype not in (None, self.dtype):
             raise SpecError(f"the gradient reads out in {self.dtype}, the type of q, and the spec has out_dtype={self.out_dtype!r}")
         return replace(self, is_backward=True, deterministic=deterministic, lse=True, name=f"{self.name}_backward")
@@ -441,7 +467,7 @@ class Spec:
         mods = {region: self._evaluated(region, call) for region in PARAMETERS if getattr(self, region) is not None}
         mask = self.mask and reference.Mask(self.mask.align, self.mask.left, self.mask.right)
         form = {"layout": self.layout, "mask": mask, "scale": self.scale, **mods}
-        form |= {name: as_array(name, call[name]) for name in ("cu_seqlens_q", "cu_seqlens_k", "seqlens_k") if name in self.tensors}
+        form |= {name: as_array(name, call[name]) for name in ("cu_seqlens_q", "cu_seqlens_k", "seqlens_k", "page_table") if name in self.tensors}
         form |= {"sinks": as_float(call["sinks"], "sinks")} if self.sinks else {}
         q, k, v = (as_float(call[name], name) for name in "qkv")
         if self.is_backward:
@@ -454,8 +480,8 @@ class Spec:
 def sdpa(
     q, k, v=None, *, dtype: str = "bf16", layout: str = "bshd", mask: Mask | str | None = None, scale: float | None = None,
     lse: bool = False, score_mod: Callable[..., Any] | None = None, mask_mod: Callable[..., Any] | None = None,
-    captures: Mapping[str, str] | None = None, sinks: str | bool = False, seqlens_k: bool = False, out_dtype: str | None = None,
-    name: str = "sdpa",
+    captures: Mapping[str, str] | None = None, sinks: str | bool = False, seqlens_k: bool = False, page_table: bool = False,
+    out_dtype: str | None = None, name: str = "sdpa",
 ) -> Spec:  # fmt: skip
     """Scaled dot-product attention: out = softmax(score_mod(scale * q k^T)) v over the keys that a query sees.
 
@@ -479,13 +505,17 @@ def sdpa(
     each sequence count. `sinks`: an array of f32 (True) or of this type, [Hq]: a score that joins each softmax, and has no
     value; the gradient has `dsinks`. A call has these arrays by their names.
 
+    `page_table`: k and v are the pages of a cache, k="Pages 64 8 128" (layout "bhsd": "Pages 8 64 128"), with a number for the keys in a page, a
+    multiple of 16. A call has page_table, an array of i32, [B, SeqPages]: key j of sequence b is row j % 64 of page page_table[b, j // 64].
+    Entries behind the keys of a sequence, which seqlens_k has, may be anything. Such an op has no gradient.
+
     `name`: of the function. Raises SpecError, and TraceError when the op's `text` is first needed."""
     _check_choice("layout", layout, LAYOUTS)
     rank = len(layout)
     shapes = [_read_shape(n, s, rank) for n, s in (("q", q), ("k", k), ("v", k if v is None else v))]
     return Spec(*shapes, dtype, layout, _read_mask(mask), read_scale(scale), lse,
                 score_mod, mask_mod, _read_captures(captures), name,
-                sinks="f32" if sinks is True else None if sinks is False else sinks, seqlens_k=seqlens_k, out_dtype=out_dtype)  # fmt: skip
+                sinks="f32" if sinks is True else None if sinks is False else sinks, seqlens_k=seqlens_k, out_dtype=out_dtype, page_table=page_table)  # fmt: skip
 
 
 def sdpa_backward(q, k, v=None, *, deterministic: bool = False, name: str = "sdpa_backward", **form) -> Spec:

@@ -137,7 +137,8 @@ const TokenRange &AttentionProgram::tokensOf(Value memref) {
 
 Value AttentionProgram::getEndOfLoads(Value memref) {
   const TokenRange &tokens = tokensOf(memref);
-  if (!isOfKeys(memref) || !getArgument("seqlens_k"))
+  bool endsInMemory = getArgument("seqlens_k") || getPageTable();
+  if (!isOfKeys(memref) || !endsInMemory)
     return tokens.end;
   Value numKeys = countKeys(memref);
   return tokens.first ? add(tokens.first, numKeys) : numKeys;
@@ -159,6 +160,8 @@ Value AttentionProgram::countQueries(Value q) {
 Value AttentionProgram::countKeys(Value k) {
   Value room = keyTokens.first ? sub(keyTokens.end, keyTokens.first)
                                : size(k, order.seq);
+  if (Value table = getPageTable())
+    room = mul(room, size(table, kTablePages));
   Value lengths = getArgument("seqlens_k");
   return lengths ? min(max(readIndex(lengths, batch), 0), room) : room;
 }
@@ -280,8 +283,12 @@ Value AttentionProgram::loadTile(Value memref, int64_t rows, Value position,
   auto type = cast<MemRefType>(memref.getType());
   auto tile =
       VectorType::get({rows, type.getShape().back()}, type.getElementType());
-  return tile::LoadOp::create(b, tile, memref, indices(memref, position, head),
-                              /*to=*/getEndOfLoads(memref), tileDims());
+  auto load =
+      tile::LoadOp::create(b, tile, memref, indices(memref, position, head),
+                           /*to=*/getEndOfLoads(memref), tileDims());
+  if (Value table = getPageTable(); table && isOfKeys(memref))
+    load.getPagesMutable().assign(table);
+  return load;
 }
 
 void AttentionProgram::storeTile(Value tile, Value memref, Value position,

@@ -221,9 +221,11 @@ private:
   bool isOfKeys(mlir::Value memref);
   const TokenRange &tokensOf(mlir::Value memref);
   /// Returns the row of a matrix at which tiles end: that behind the last query
-  /// or key of the sequence, if its length stands in memory, or null.
+  /// or key of the sequence, if its length stands in memory or its keys lie in
+  /// pages, or null.
   mlir::Value getEndOfLoads(mlir::Value memref);
   const TokenRange &rowsOf(mlir::Value memref);
+  mlir::Value getPageTable() { return getArgument("page_table"); }
   mlir::Value getMatrix(TokenSide side) {
     return getArgument(side == TokenSide::Queries ? "q" : "k");
   }

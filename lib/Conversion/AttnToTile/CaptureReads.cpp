@@ -11,6 +11,7 @@
 #include "fa4/Dialect/Attn/Transforms/ModRegions.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace fa4;
@@ -106,6 +107,9 @@ SizeOfOperand fa4::getCountOfIndex(AttentionOpInterface op, unsigned index) {
   case 2:
     return {size(op.getQ(), order.seq), order.isPacked() ? "Tq" : "Sq"};
   default:
+    if (op.getPageTable())
+      return {getKeyCapacity(op),
+              llvm::formatv("SeqPages * {0}", size(op.getK(), order.seq))};
     return {size(op.getK(), order.seq), order.isPacked() ? "Tk" : "Sk"};
   }
 }

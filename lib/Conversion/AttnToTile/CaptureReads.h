@@ -43,10 +43,11 @@ findDependents(mlir::Region &region, llvm::ArrayRef<mlir::Value> roots);
 bool readsTables(attn::AttentionOpInterface op);
 bool readsTablesInMask(attn::AttentionOpInterface op);
 
-/// A size of q or of k, and the name that it has where it is dynamic.
+/// A size of q or of k, or the number of keys in pages, and the name or formula
+/// that it has where it is dynamic.
 struct SizeOfOperand {
   int64_t size;
-  llvm::StringRef name;
+  std::string name;
 };
 
 /// Returns the size that counts the values of one of the indices with which a

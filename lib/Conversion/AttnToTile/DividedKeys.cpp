@@ -104,6 +104,9 @@ public:
 private:
   tile::SharedSize shareCtas(StringRef sequences = "");
   OpFoldResult countSplits();
+  int64_t getUnitsOfSplit() {
+    return llvm::divideCeil(kKeysOfSplit, conversion.getKeysOfUnit());
+  }
   void createNumbers();
   void nameSplits(const KernelLaunch &launch);
   SmallVector<StringRef> getDims(bool hasColumns);
@@ -130,10 +133,10 @@ tile::SharedSize DividedKeysLaunch::shareCtas(StringRef sequences) {
 /// As many as there are CTAs for a head and sequence, and blocks of keys.
 OpFoldResult DividedKeysLaunch::countSplits() {
   const DimOrder &order = conversion.names.order;
-  OpFoldResult keys = conversion.getSizes(op.getK())[order.seq];
   OpFoldResult sequences = conversion.getSizes(op.getQ())[*order.batch];
-  return conversion.min(conversion.countBlocks(keys, kKeysOfSplit),
-                        conversion.share(shareCtas(), sequences));
+  OpFoldResult most =
+      conversion.countBlocks(conversion.countKeyUnits(), getUnitsOfSplit());
+  return conversion.min(most, conversion.share(shareCtas(), sequences));
 }
 
 void DividedKeysLaunch::createNumbers() {
@@ -154,7 +157,7 @@ void DividedKeysLaunch::createNumbers() {
 void DividedKeysLaunch::nameSplits(const KernelLaunch &launch) {
   const DimOrder &order = conversion.names.order;
   splits = tile::minOfSizes(
-      tile::countBlocks(launch.getDim(1, order.seq), kKeysOfSplit),
+      tile::countBlocks(launch.getKeysName(), getUnitsOfSplit()),
       tile::nameSharedSize(shareCtas(launch.getDim(0, *order.batch))));
   rows = std::to_string(divided.countRows());
   columns = std::to_string(getHeadDims(op).v);

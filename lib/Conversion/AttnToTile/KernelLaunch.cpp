@@ -11,6 +11,7 @@
 #include "CaptureReads.h"
 #include "fa4/Conversion/TileToNVVM/KernelManifest.h"
 #include "fa4/Dialect/Tile/IR/EmptyCall.h"
+#include "fa4/Target/LaunchLimits.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -50,8 +51,16 @@ void DimNames::learnOutputs(AttentionOpInterface op) {
   }
 }
 
+SmallVector<StringRef> DimNames::keys() const {
+  if (!hasPages)
+    return data(order.isPacked() ? "Tk" : "Sk", "Hkv");
+  SmallVector<StringRef> names = data("PageSize", "Hkv");
+  names[*order.batch] = "Pages";
+  return names;
+}
+
 DimNames::DimNames(AttentionOpInterface op)
-    : order(getDimOrder(op.getLayout())) {
+    : order(getDimOrder(op.getLayout())), hasPages(bool(op.getPageTable())) {
   learn(op.getQ().getType(), queries());
   learn(op.getK().getType(), keys());
   learn(op.getV().getType(), keys());
@@ -62,6 +71,8 @@ DimNames::DimNames(AttentionOpInterface op)
     learn(op.getSinks().getType(), heads());
   if (op.getSeqlensK())
     learn(op.getSeqlensK().getType(), sequences());
+  if (op.getPageTable())
+    learn(op.getPageTable().getType(), pageTable());
   for (Value each : {op.getCuSeqlensQ(), op.getCuSeqlensK()})
     if (each)
       learn(each.getType(), bounds());
@@ -119,6 +130,17 @@ OpFoldResult Conversion::add(OpFoldResult a, OpFoldResult b) {
 OpFoldResult Conversion::min(OpFoldResult a, OpFoldResult b) {
   return compute<arith::MinUIOp>(
       *this, a, b, [](int64_t a, int64_t b) { return std::min(a, b); });
+}
+
+OpFoldResult Conversion::countKeyUnits() {
+  return op.getPageTable() ? getSizes(op.getPageTable())[kTablePages]
+                           : getSizes(op.getK())[names.order.seq];
+}
+
+int64_t Conversion::getKeysOfUnit() {
+  return op.getPageTable()
+             ? cast<ShapedType>(op.getK().getType()).getDimSize(names.order.seq)
+             : 1;
 }
 
 OpFoldResult Conversion::share(const tile::SharedSize &shared,
@@ -239,11 +261,33 @@ void KernelLaunch::addMatrices() {
   }
   if (op.getSeqlensK())
     addInput("seqlens_k", op.getSeqlensK(), conversion.names.sequences());
+  if (op.getPageTable())
+    addPageTable(op.getPageTable());
   hasMatrices = true;
 }
 
 void KernelLaunch::addSinks(Value sinks) {
   addInput("sinks", sinks, conversion.names.heads());
+}
+
+/// Positions in a sequence are computed in 32 bits.
+void KernelLaunch::addPageTable(Value table) {
+  pageTable = getNumArguments();
+  addInput("page_table", table, conversion.names.pageTable());
+  StringRef pages = getKeysName();
+  if (llvm::isDigit(pages.front()))
+    return;
+  AttentionOpInterface op = conversion.op;
+  int64_t most = kMaxSize / cast<ShapedType>(op.getK().getType())
+                                .getDimSize(conversion.names.order.seq);
+  require(pages + " <= " + Twine(most), "the number of pages of a sequence, " +
+                                            pages + ", must be at most " +
+                                            Twine(most));
+}
+
+StringRef KernelLaunch::getKeysName() const {
+  return pageTable ? getDim(*pageTable, kTablePages)
+                   : getDim(1, conversion.names.order.seq);
 }
 
 /// Without keys, the LSE of a row is its sink. No kernel runs then, and there
@@ -252,7 +296,7 @@ void KernelLaunch::requireKeysBesideSinks() {
   auto op = dyn_cast<SdpaOp>(conversion.op.getOperation());
   if (!op || !op.getSinks() || !op.hasLse())
     return;
-  StringRef keys = getDim(1, conversion.names.order.seq);
+  StringRef keys = getKeysName();
   if (!llvm::isDigit(keys.front()))
     require(keys + " >= 1", "size " + keys +
                                 " must be at least 1: the LSE of a row without "
@@ -285,7 +329,7 @@ void KernelLaunch::requireElements(unsigned capture, StringRef name) {
     if (!type.isDynamicDim(dim) && !ShapedType::isDynamic(count.size))
       continue;
     std::string least = ShapedType::isDynamic(count.size)
-                            ? count.name.str()
+                            ? count.name
                             : std::to_string(count.size);
     StringRef size = getDim(types.size() - 1, dim);
     require(

@@ -29,8 +29,9 @@ public:
   llvm::SmallVector<llvm::StringRef> queries() const {
     return data(order.isPacked() ? "Tq" : "Sq", "Hq");
   }
-  llvm::SmallVector<llvm::StringRef> keys() const {
-    return data(order.isPacked() ? "Tk" : "Sk", "Hkv");
+  llvm::SmallVector<llvm::StringRef> keys() const;
+  llvm::SmallVector<llvm::StringRef> pageTable() const {
+    return {"B", "SeqPages"};
   }
   /// Returns the dimensions of tensors with one number for each row of queries.
   /// `seq` is the name of the last one, if there is room for other rows.
@@ -67,6 +68,7 @@ private:
   void learn(mlir::Type type, llvm::ArrayRef<llvm::StringRef> names);
   void learnOutputs(attn::AttentionOpInterface op);
 
+  const bool hasPages;
   llvm::StringMap<std::set<int64_t>> sizes;
 };
 
@@ -83,6 +85,10 @@ struct Conversion {
   mlir::OpFoldResult multiply(mlir::OpFoldResult size, int64_t factor);
   mlir::OpFoldResult add(mlir::OpFoldResult a, mlir::OpFoldResult b);
   mlir::OpFoldResult min(mlir::OpFoldResult a, mlir::OpFoldResult b);
+  /// Keys are counted one by one, or by pages where they lie in pages: returns
+  /// how many units there is room for in a sequence, and the keys of a unit.
+  mlir::OpFoldResult countKeyUnits();
+  int64_t getKeysOfUnit();
   /// What each of `size` has of a number of CTAs; the name is not used.
   mlir::OpFoldResult share(const tile::SharedSize &shared,
                            mlir::OpFoldResult size);
@@ -135,9 +141,9 @@ public:
   void addOutput(llvm::StringRef name, mlir::Value &value,
                  llvm::ArrayRef<llvm::StringRef> dims, llvm::StringRef kind,
                  std::optional<float> ifEmpty = std::nullopt);
-  /// Adds q, k and v, and the sequences' bounds and numbers of keys, if there
-  /// are any. For dynamic numbers of heads, the kernel requires of a call what
-  /// the op's verifier checks of static ones; with sinks and the LSE, it
+  /// Adds q, k and v, and the sequences' bounds, numbers of keys and pages, if
+  /// there are any. For dynamic numbers of heads, the kernel requires of a call
+  /// what the op's verifier checks of static ones; with sinks and the LSE, it
   /// requires keys.
   void addMatrices();
   /// Adds the sinks of the forward op.
@@ -162,6 +168,9 @@ public:
   unsigned getNumArguments() const { return types.size(); }
   /// Returns the name of an argument's dimension.
   llvm::StringRef getDim(unsigned argument, unsigned dim) const;
+  /// Returns the name of what Conversion::countKeyUnits returns, of a kernel to
+  /// which q, k and v have been added.
+  llvm::StringRef getKeysName() const;
 
   /// Makes the kernel in front of the op's function, whose name and `suffix`
   /// are its name, lets `build` fill its body, and launches it in front of the
@@ -186,6 +195,7 @@ private:
   /// Adds a condition on sizes without which the kernel must not be launched.
   void require(const llvm::Twine &condition, const llvm::Twine &message);
   void requireSizes();
+  void addPageTable(mlir::Value table);
   void addCapturedTable(unsigned capture, mlir::Value table);
   /// Requires that the table that is the last argument has an element wherever
   /// a region reads it at an index with which it is called.
@@ -204,6 +214,7 @@ private:
   llvm::SetVector<llvm::StringRef> dynamicDims;
   llvm::SmallVector<mlir::Attribute> conditions;
   bool hasMatrices = false;
+  std::optional<unsigned> pageTable; ///< The number of the argument.
   llvm::StringRef workCount;
 };
 

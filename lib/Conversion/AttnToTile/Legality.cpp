@@ -27,6 +27,8 @@ using Reason = std::optional<std::string>;
 /// also the unit in which matrices are cut for the copy engine: 32 elements of
 /// 16 bits are the 64-byte swizzle.
 static constexpr int64_t kHeadDimStep = 32;
+/// Pages have multiples of so many keys.
+static constexpr int64_t kPageStep = 16;
 /// The unit of kHeadDimStep for the gradient, whose matrices may have other
 /// swizzles.
 static constexpr int64_t kGradientHeadDimStep = 16;
@@ -69,6 +71,8 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
   };
   if (op.getSeqlensK())
     addRows("seqlens_k", op.getSeqlensK().getType());
+  if (op.getPageTable())
+    addRows("page_table", op.getPageTable().getType());
   if (op.getCuSeqlensQ()) {
     addRows("cu_seqlens_q", op.getCuSeqlensQ().getType());
     addRows("cu_seqlens_k", op.getCuSeqlensK().getType());
@@ -179,16 +183,16 @@ static bool isNarrow(SdpaOp op, int64_t rows) {
 
 TileRequest fa4::getTileRequest(SdpaOp op, const TileChoice &choice) {
   TileRequest request;
-  unsigned seq = getDimOrder(op.getLayout()).seq;
-  auto lengthOf = [&](Value tensor) -> std::optional<int64_t> {
-    int64_t size = cast<ShapedType>(tensor.getType()).getDimSize(seq);
+  auto ifStatic = [](int64_t size) -> std::optional<int64_t> {
     return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
   };
-  request.queries = lengthOf(op.getQ());
-  request.allKeys = lengthOf(op.getK());
+  request.queries = ifStatic(cast<ShapedType>(op.getQ().getType())
+                                 .getDimSize(getDimOrder(op.getLayout()).seq));
+  request.allKeys = ifStatic(getKeyCapacity(op));
   request.choice = choice;
-  request.isPlain =
-      !op.getMask() && op.getMaskMod().empty() && op.getScoreMod().empty();
+  // Of pages, blocks of a power of two take more keys at a time.
+  request.isPlain = !op.getMask() && op.getMaskMod().empty() &&
+                    op.getScoreMod().empty() && !op.getPageTable();
   request.readsTables = fa4::readsTables(op);
   request.isNarrow = isNarrow(op, kKeyStep);
   return request;
@@ -260,6 +264,25 @@ static Reason checkTurns(AttentionOpInterface op,
   return llvm::formatv("a deterministic gradient of packed sequences (layout "
                        "{0}) with these head dims",
                        stringifyLayout(op.getLayout()));
+}
+
+/// The copy engine takes rows that a page and a block of keys have in common.
+static Reason checkPages(AttentionOpInterface op) {
+  if (!op.getPageTable())
+    return std::nullopt;
+  int64_t size = cast<ShapedType>(op.getK().getType())
+                     .getDimSize(getDimOrder(op.getLayout()).seq);
+  if (ShapedType::isDynamic(size))
+    return "a dynamic page size";
+  if (size % kPageStep != 0)
+    return llvm::formatv("pages of {0} keys: only multiples of {1}", size,
+                         kPageStep);
+  if (int64_t keys = getKeyCapacity(op);
+      ShapedType::isStatic(keys) && keys > kMaxSize)
+    return llvm::formatv("pages with room for {0} keys of a sequence, more "
+                         "than {1}",
+                         keys, kMaxSize);
+  return std::nullopt;
 }
 
 /// Whoever launches the kernel checks dynamic sizes (TileToNVVM's
@@ -422,6 +445,8 @@ static constexpr Check kChecks[] = {
     {checkElementTypes,
      "convert q, k, v and out to bf16 or f16 in front of the op and behind it"},
     {checkHeadDims, ""}, // See adviseOnHeadDims.
+    {ofOp<checkPages>, "give k and v a static page size, which is 16, 32, 64, "
+                       "128 or another multiple of 16"},
     {checkSmallerTiles, "ask for fewer steps, or for none"},
     {checkTurns,
      "leave out deterministic, or use a layout with a batch dimension (bshd, "

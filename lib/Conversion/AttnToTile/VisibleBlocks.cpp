@@ -124,8 +124,9 @@ VisibleBlocks VisibleBlocksLaunch::run() {
 std::optional<VisibleBlocks>
 fa4::launchVisibleBlocks(Conversion &conversion,
                          const VisibleBlocksRequest &tiles) {
-  // Positions of packed sequences would be numbers of the sequence.
-  if (conversion.names.order.isPacked())
+  // Positions of packed sequences would be numbers of the sequence, and what a
+  // sequence has in pages has no name by which blocks could be counted.
+  if (conversion.names.order.isPacked() || conversion.op.getPageTable())
     return std::nullopt;
   MaskBounds mask(conversion.op);
   bool hasHead = tiles.tiles == MaskSide::Queries;

@@ -52,12 +52,22 @@ void KernelSignature::addMaps() {
   }
 }
 
-/// Returns the memref that lanes access with an op; null for other ops.
-static Value getLaneAccess(Operation *op) {
-  if (auto put = dyn_cast<PutOp>(op))
-    return put.getDest();
+/// Returns the memref of which an op reads single elements, in bounds; null for
+/// other ops.
+static Value getReadElements(Operation *op) {
   if (isa<LoadScalarOp, GatherOp>(op))
     return op->getOperand(0);
+  auto load = dyn_cast<LoadOp>(op);
+  return load ? load.getPages() : Value();
+}
+
+/// Returns the memref that threads access by its address with an op; null for
+/// other ops.
+static Value getAddressed(Operation *op) {
+  if (auto put = dyn_cast<PutOp>(op))
+    return put.getDest();
+  if (Value source = getReadElements(op))
+    return source;
   auto turn = dyn_cast<AwaitTurnOp>(op);
   return turn ? turn.getTurns() : Value();
 }
@@ -66,7 +76,7 @@ LogicalResult KernelSignature::addPointers() {
   Builder builder(kernel.getContext());
   std::set<unsigned> accessed;
   auto addAccess = [&](Operation *op) -> LogicalResult {
-    Value memref = getLaneAccess(op);
+    Value memref = getAddressed(op);
     if (!memref)
       return success();
     if (failed(checkIsArgument(op, memref)))
@@ -147,12 +157,10 @@ LogicalResult KernelSignature::addSizesOf(Operation *op) {
     const TensorMap &map = tensorMap(op);
     addSize(getSize(kernel, map.argument, map.dims[map.second]));
   }
-  if (isa<LoadScalarOp, GatherOp>(op)) {
-    Value source = op->getOperand(0);
+  if (Value source = getReadElements(op))
     for (int64_t dim = 0; dim < cast<MemRefType>(source.getType()).getRank();
          ++dim)
       addDim(source, dim);
-  }
   // Upstream's operations, as memref.rank, take any memref.
   if (!isa_and_nonnull<TileDialect>(op->getDialect()) &&
       llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BaseMemRefType>))

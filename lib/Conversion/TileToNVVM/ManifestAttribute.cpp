@@ -44,7 +44,12 @@ findAccesses(KernelOp kernel) {
   kernel.walk([&](Operation *inner) {
     auto number = [](Value v) { return cast<BlockArgument>(v).getArgNumber(); };
     llvm::TypeSwitch<Operation *>(inner)
-        .Case<LoadOp, LoadScalarOp, GatherOp>(
+        .Case([&](LoadOp op) {
+          read.insert(number(op.getSource()));
+          if (op.getPages())
+            read.insert(number(op.getPages()));
+        })
+        .Case<LoadScalarOp, GatherOp>(
             [&](auto op) { read.insert(number(op.getSource())); })
         .Case<StoreOp, PutOp>(
             [&](auto op) { written.insert(number(op.getDest())); })

@@ -171,6 +171,32 @@ Value RoleCode::globalPointer(unsigned number, ArrayRef<Value> indices) {
   return behind(argument(signature.pointerParameter(number)), number, indices);
 }
 
+Value fa4::tile::loadConstant(ImplicitLocOpBuilder &b, Type type,
+                              Value pointer) {
+  return LLVM::LoadOp::create(b, type, pointer, /*alignment=*/0,
+                              /*isVolatile=*/false, /*isNonTemporal=*/false,
+                              /*isInvariant=*/true);
+}
+
+/// Reads the first element in place of one out of bounds (a tensor has at least
+/// one element), so that no branch is needed. An address that is not read may
+/// be any number: what is the same in a loop is computed once.
+Value RoleCode::readElement(unsigned number, ArrayRef<Value> indices) {
+  Value inBounds;
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, index,
+                                        number32(signature.size(number, dim)));
+    inBounds = inBounds ? arith::AndIOp::create(b, inBounds, below) : below;
+  }
+  Value pointer =
+      arith::SelectOp::create(b, inBounds, globalPointer(number, indices),
+                              argument(signature.pointerParameter(number)));
+  Type type = signature.memrefType(number).getElementType();
+  Value element = loadConstant(b, type, pointer);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  return arith::SelectOp::create(b, inBounds, element, zero);
+}
+
 Value RoleCode::behind(Value base, unsigned number, ArrayRef<Value> indices) {
   Value offset;
   for (auto [dim, index] : llvm::enumerate(indices)) {

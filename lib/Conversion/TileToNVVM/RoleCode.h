@@ -46,6 +46,11 @@ inline constexpr llvm::StringLiteral kRankRegister = "cluster_ctarank";
 /// behind it: in front of a loop, it would occupy registers through all of it.
 mlir::Value pin(mlir::ImplicitLocOpBuilder &b, mlir::Value word);
 
+/// Reads what does not change while the kernel runs, so that LLVM may move and
+/// merge reads (PTX ISA, ld.global.nc).
+mlir::Value loadConstant(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
+                         mlir::Value pointer);
+
 /// A tile of which the role has only the place: a stage of a channel, or a part
 /// of it.
 struct Handle {
@@ -136,6 +141,10 @@ protected:
   /// at `indices` (i32) of an argument is behind the first one.
   mlir::Value behind(mlir::Value base, unsigned argument,
                      llvm::ArrayRef<mlir::Value> indices);
+  /// Reads the element at `indices` (i32) of an argument that does not change
+  /// while the kernel runs. Out of bounds, it is 0.
+  mlir::Value readElement(unsigned argument,
+                          llvm::ArrayRef<mlir::Value> indices);
   /// Returns a pointer to the element at `indices` (i32) of an argument.
   mlir::Value globalPointer(unsigned argument,
                             llvm::ArrayRef<mlir::Value> indices);

@@ -73,36 +73,12 @@ LogicalResult RoleLowering::lowerDim(memref::DimOp op) {
   return success();
 }
 
-/// Reads what does not change while the kernel runs, so that LLVM may move and
-/// merge reads (PTX ISA, ld.global.nc).
-static Value loadConstant(ImplicitLocOpBuilder &b, Type type, Value pointer) {
-  return LLVM::LoadOp::create(b, type, pointer, /*alignment=*/0,
-                              /*isVolatile=*/false, /*isNonTemporal=*/false,
-                              /*isInvariant=*/true);
-}
-
-/// Reads the element, or the first one in place of one out of bounds (a tensor
-/// has at least one element), so that no branch is needed. An address that is
-/// not read may be any number: what is the same in a loop is computed once.
 LogicalResult RoleLowering::lowerLoadScalar(LoadScalarOp op) {
-  unsigned number = cast<BlockArgument>(op.getSource()).getArgNumber();
   SmallVector<Value> indices;
-  Value inBounds;
-  for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
+  for (Value index : op.getIndices())
     indices.push_back(toI32(mapping.lookupOrDefault(index)));
-    Value below =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, indices.back(),
-                              number32(signature.size(number, dim)));
-    inBounds = inBounds ? arith::AndIOp::create(b, inBounds, below) : below;
-  }
-  Value pointer =
-      arith::SelectOp::create(b, inBounds, globalPointer(number, indices),
-                              argument(signature.pointerParameter(number)));
-  Type type = op.getType();
-  Value element = loadConstant(b, type, pointer);
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  mapping.map(op.getResult(),
-              arith::SelectOp::create(b, inBounds, element, zero));
+  unsigned number = cast<BlockArgument>(op.getSource()).getArgNumber();
+  mapping.map(op.getResult(), readElement(number, indices));
   return success();
 }
 

@@ -44,6 +44,13 @@ private:
   llvm::DenseMap<mlir::Value, Turn> turns;
 };
 
+/// Where a tile is copied from or to: the indices of its first element in the
+/// tensor, and the row that the copy ends at, or null. All are i32.
+struct CopyPlace {
+  llvm::SmallVector<mlir::Value> indices;
+  mlir::Value to;
+};
+
 /// Copies of tiles between global and shared memory (TMA). TensorCopies.cpp
 class CopyLowering : RoleCode {
 public:
@@ -68,8 +75,10 @@ private:
                     llvm::function_ref<void(mlir::Value)> emit);
   /// Returns the first row or column of the CTA's part of a tile.
   mlir::Value firstOfPart(LoadOp op);
+  CopyPlace placeOf(mlir::Operation *op, mlir::ValueRange indices);
+  CopyPlace placeInPage(LoadOp op, CopyPlace place, int64_t row);
   llvm::SmallVector<mlir::Value>
-  coordinates(mlir::Operation *op, mlir::ValueRange indices, int64_t box);
+  coordinates(const TensorMap &map, const CopyPlace &place, int64_t box);
   std::pair<mlir::Value, mlir::Value> boundedRow(const TensorMap &map,
                                                  int64_t dim, mlir::Value row,
                                                  mlir::Value to);

@@ -34,26 +34,55 @@ std::pair<Value, Value> CopyLowering::boundedRow(const TensorMap &map,
   return {arith::SubIOp::create(b, tileEnd, end), end};
 }
 
-/// Returns the coordinates of box `box` of a tile, in the order of the tensor
-/// map.
-SmallVector<Value> CopyLowering::coordinates(Operation *op, ValueRange indices,
-                                             int64_t box) {
-  const TensorMap &map = signature.tensorMap(op);
+CopyPlace CopyLowering::placeOf(Operation *op, ValueRange indices) {
   auto load = dyn_cast<LoadOp>(op);
   int64_t splitDim =
       load && load.getSplit() ? load.getTileDims()[*load.getSplit()] : -1;
-  SmallVector<Value> result;
-  for (auto [number, dim] : llvm::enumerate(map.dims)) {
-    Value index = toI32(mapping.lookupOrDefault(indices[dim]));
+  CopyPlace place;
+  place.indices.resize(indices.size());
+  for (int64_t dim : signature.tensorMap(op).dims) {
+    Value &index = place.indices[dim];
+    if (index)
+      continue;
+    index = toI32(mapping.lookupOrDefault(indices[dim]));
     if (dim == splitDim)
       index = arith::AddIOp::create(b, index, firstOfPart(load));
+  }
+  if (Value to = getCopyEnd(op))
+    place.to = toI32(mapping.lookupOrDefault(to));
+  return place;
+}
+
+/// Of a place in a sequence, returns that in the page of row `row` of the tile.
+/// For example, with pages of 64 rows, row 128 of a tile at position 256 that
+/// ends at 400 is row 0 of page table[b, 6], of which 16 rows count.
+CopyPlace CopyLowering::placeInPage(LoadOp op, CopyPlace place, int64_t row) {
+  int64_t dim = op.getTileDims().front();
+  Value size = constant(op.getPageSize());
+  Value position = add(place.indices[dim], row);
+  Value number = arith::DivUIOp::create(b, position, size);
+  Value first = arith::MulIOp::create(b, number, size);
+  unsigned table = cast<BlockArgument>(op.getPages()).getArgNumber();
+  place.indices[kPageDim] =
+      readElement(table, {place.indices[kPageDim], number});
+  place.indices[dim] = arith::SubIOp::create(b, position, first);
+  place.to = arith::SubIOp::create(b, place.to, first);
+  return place;
+}
+
+/// Returns the coordinates of box `box` of a tile, in the order of the tensor
+/// map.
+SmallVector<Value> CopyLowering::coordinates(const TensorMap &map,
+                                             const CopyPlace &place,
+                                             int64_t box) {
+  SmallVector<Value> result;
+  for (auto [number, dim] : llvm::enumerate(map.dims)) {
+    Value index = place.indices[dim];
     result.push_back(number == 0 ? add(index, box * map.box.front()) : index);
   }
-  if (map.second != -1) {
-    Value to = toI32(mapping.lookupOrDefault(getCopyEnd(op)));
+  if (map.second != -1)
     std::tie(result[map.getFirst()], result[map.second]) =
-        boundedRow(map, map.dims[map.second], result[map.second], to);
-  }
+        boundedRow(map, map.dims[map.second], result[map.second], place.to);
   return result;
 }
 
@@ -91,8 +120,8 @@ void CopyLowering::forMapOfLoad(LoadOp op, ArrayRef<Value> coordinates,
   emit(map);
 }
 
-/// Issues one instruction for each box. The barrier completes with the last
-/// byte of all boxes.
+/// Issues one instruction for each box, of each page. The barrier completes
+/// with the last byte of all boxes.
 LogicalResult CopyLowering::load(LoadOp op, const Buffer &buffer, Value stage,
                                  Value barrier) {
   std::optional<int64_t> bytes = buffer.full.bytes;
@@ -108,18 +137,26 @@ LogicalResult CopyLowering::load(LoadOp op, const Buffer &buffer, Value stage,
   auto group =
       isOfPair ? NVVM::CTAGroupKindAttr::get(b.getContext(), layout.getGroup())
                : NVVM::CTAGroupKindAttr();
-  for (int64_t box = 0; box < buffer.boxes(); ++box) {
-    Value to = stagePointer(buffer, stage, box * buffer.boxBytes());
-    if (isOfPair)
-      to = castPointer(clusterPointer(), to);
-    SmallVector<Value> at = coordinates(op, op.getIndices(), box);
-    forMapOfLoad(op, at, [&](Value map) {
-      NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-          b, to, map, at, barrier, /*im2colOffsets=*/ValueRange(),
-          /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
-          NVVM::TMALoadMode::TILE, /*isCTAOnly=*/!isOfPair, group,
-          /*predicate=*/Value());
-    });
+  int64_t rows = op.getPartType().getDimSize(0);
+  for (int64_t row = 0; row < rows; row += op.getRowsOfCopy()) {
+    for (int64_t box = 0; box < buffer.boxes(); ++box) {
+      Value to =
+          stagePointer(buffer, stage,
+                       box * buffer.boxBytes() + buffer.elementOffset(row, 0));
+      if (isOfPair)
+        to = castPointer(clusterPointer(), to);
+      CopyPlace place = placeOf(op, op.getIndices());
+      if (op.getPages())
+        place = placeInPage(op, place, row);
+      SmallVector<Value> at = coordinates(signature.tensorMap(op), place, box);
+      forMapOfLoad(op, at, [&](Value map) {
+        NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+            b, to, map, at, barrier, /*im2colOffsets=*/ValueRange(),
+            /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
+            NVVM::TMALoadMode::TILE, /*isCTAOnly=*/!isOfPair, group,
+            /*predicate=*/Value());
+      });
+    }
   }
   return success();
 }
@@ -162,7 +199,8 @@ LogicalResult CopyLowering::store(Operation *op, Value tile,
   for (int64_t box = 0; box < boxes; ++box) {
     Value source = stagePointer(buffer, handle->second.stage,
                                 (first + box) * buffer.boxBytes());
-    SmallVector<Value> at = coordinates(op, indices, box);
+    SmallVector<Value> at =
+        coordinates(signature.tensorMap(op), placeOf(op, indices), box);
     if (add)
       NVVM::CpAsyncBulkTensorReduceOp::create(
           b, map, source, NVVM::TMAReduxKind::ADD, NVVM::TMAStoreMode::TILE, at,

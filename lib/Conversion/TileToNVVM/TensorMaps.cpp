@@ -72,6 +72,28 @@ static std::pair<int64_t, int64_t> getInner(Operation *op) {
   return {load.getInner()->front(), load.getInnerRows()};
 }
 
+/// Returns how many of the `rows` rows of a tile a copy takes.
+static int64_t getRowsOfCopy(Operation *op, int64_t rows) {
+  auto load = dyn_cast<LoadOp>(op);
+  return load ? load.getRowsOfCopy() : rows;
+}
+
+/// The pattern of a swizzle repeats every 8 rows (PTX ISA, "Shared memory
+/// matrix layout"): parts of a tile that begin at multiples of that lie in a
+/// stage as they do in the whole tile.
+static constexpr int64_t kSwizzleRows = 8;
+
+static LogicalResult checkPages(Operation *op) {
+  auto load = dyn_cast<LoadOp>(op);
+  if (!load || !load.getPages() || load.getRowsOfCopy() % kSwizzleRows == 0)
+    return success();
+  return op->emitOpError("copies ")
+         << load.getRowsOfCopy() << " rows of a page at once; pages of "
+         << load.getPageSize() << " rows and tiles of "
+         << load.getPartType().getDimSize(0) << " must have multiples of "
+         << kSwizzleRows << " in common";
+}
+
 /// Sets the dimensions of the map, and how much of each a copy takes. A box
 /// lies in memory with the first dimensions innermost.
 static LogicalResult setBox(Operation *op, MemRefType type, VectorType tile,
@@ -94,7 +116,7 @@ static LogicalResult setBox(Operation *op, MemRefType type, VectorType tile,
     else if (dim == inner)
       box = innerRows;
     else if (dim == tileDims.front())
-      box /= innerRows;
+      box = getRowsOfCopy(op, box) / innerRows;
     if (box > kMaxTensorMapBox)
       return op->emitOpError("copies ")
              << box << " elements of one dimension at once; TMA copies at most "
@@ -118,7 +140,7 @@ LogicalResult TensorMaps::add(Operation *op, Value memref, VectorType tile,
   ChannelOp channel = findChannel(op);
   map.span = channel ? getSwizzleSpan(channel) : getSwizzleSpan(tile);
   if (failed(checkTensor(op, type, tile, tileDims, hasEnd)) ||
-      failed(setBox(op, type, tile, tileDims, map)))
+      failed(checkPages(op)) || failed(setBox(op, type, tile, tileDims, map)))
     return failure();
   if (hasEnd) {
     map.second = map.dims.size();

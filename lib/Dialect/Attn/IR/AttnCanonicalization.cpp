@@ -47,8 +47,8 @@ struct DropUnusedLse : public OpRewritePattern<SdpaOp> {
       return failure();
     auto slim = SdpaOp::create(
         rewriter, op.getLoc(), op.getOut().getType(), /*lse=*/Type(), op.getQ(),
-        op.getK(), op.getV(), op.getCuSeqlensQ(), op.getCuSeqlensK(),
-        op.getSeqlensK(), op.getSinks(), op.getCaptures(),
+        op.getK(), op.getV(), op.getPageTable(), op.getCuSeqlensQ(),
+        op.getCuSeqlensK(), op.getSeqlensK(), op.getSinks(), op.getCaptures(),
         op.getInits().take_front(1), op.getLayoutAttr(), op.getMaskAttr(),
         op.getScaleAttr());
     slim->setDiscardableAttrs(op->getDiscardableAttrDictionary());

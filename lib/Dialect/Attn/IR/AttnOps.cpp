@@ -186,15 +186,30 @@ static RankedTensorType withElementType(Value like, Type elementType) {
                                elementType);
 }
 
-/// Returns the type of the result `out` (index 0) or LSE (index 1).
+int64_t fa4::attn::getKeyCapacity(AttentionOpInterface op) {
+  int64_t keys = cast<ShapedType>(op.getK().getType())
+                     .getDimSize(getDimOrder(op.getLayout()).seq);
+  if (!op.getPageTable())
+    return keys;
+  int64_t pages =
+      cast<ShapedType>(op.getPageTable().getType()).getDimSize(kTablePages);
+  bool isKnown = ShapedType::isStatic(keys) && ShapedType::isStatic(pages);
+  return isKnown ? keys * pages : ShapedType::kDynamic;
+}
+
+/// Returns the type of the result `out` (index 0) or LSE (index 1). `pages` is
+/// the type of the page table, or null.
 static RankedTensorType inferSdpaType(Layout layout, ShapedType q, ShapedType k,
-                                      ShapedType v, unsigned index,
-                                      Type elementType) {
+                                      ShapedType v, ShapedType pages,
+                                      unsigned index, Type elementType) {
   DimOrder order = getDimOrder(layout);
   SmallVector<int64_t> out(q.getShape());
-  if (std::optional<unsigned> batch = order.batch)
-    out[*batch] = mergeSizes(
-        out[*batch], mergeSizes(k.getDimSize(*batch), v.getDimSize(*batch)));
+  if (std::optional<unsigned> batch = order.batch) {
+    int64_t other =
+        pages ? pages.getDimSize(kTableSequences)
+              : mergeSizes(k.getDimSize(*batch), v.getDimSize(*batch));
+    out[*batch] = mergeSizes(out[*batch], other);
+  }
   if (index == 0) {
     out[order.dim] = v.getDimSize(order.dim);
     return RankedTensorType::get(out, elementType);
@@ -208,10 +223,16 @@ static RankedTensorType inferSdpaType(Layout layout, ShapedType q, ShapedType k,
 }
 
 RankedTensorType SdpaOp::inferResultType(unsigned index, Type elementType) {
+  Value pages = getPageTable();
   return inferSdpaType(getLayout(), cast<ShapedType>(getQ().getType()),
                        cast<ShapedType>(getK().getType()),
-                       cast<ShapedType>(getV().getType()), index, elementType);
+                       cast<ShapedType>(getV().getType()),
+                       pages ? cast<ShapedType>(pages.getType()) : ShapedType(),
+                       index, elementType);
 }
+
+/// The gradient has no pages.
+Value SdpaBackwardOp::getPageTable() { return {}; }
 
 RankedTensorType SdpaBackwardOp::inferResultType(unsigned index,
                                                  Type elementType) {
@@ -229,13 +250,15 @@ void SdpaOp::build(OpBuilder &builder, OperationState &state, Value q, Value k,
   auto qType = cast<RankedTensorType>(q.getType());
   auto kType = cast<RankedTensorType>(k.getType());
   auto vType = cast<RankedTensorType>(v.getType());
-  Type out = inferSdpaType(layout, qType, kType, vType, /*index=*/0,
-                           getDefaultOutputType(qType.getElementType()));
-  Type lse = withLse ? inferSdpaType(layout, qType, kType, vType, /*index=*/1,
-                                     builder.getF32Type())
-                     : Type();
-  build(builder, state, out, lse, q, k, v, /*cu_seqlens_q=*/{},
-        /*cu_seqlens_k=*/{}, /*seqlens_k=*/{}, /*sinks=*/{}, /*captures=*/{},
+  auto infer = [&](unsigned index, Type element) {
+    return inferSdpaType(layout, qType, kType, vType, /*pages=*/{}, index,
+                         element);
+  };
+  Type out = infer(0, getDefaultOutputType(qType.getElementType()));
+  Type lse = withLse ? infer(1, builder.getF32Type()) : Type();
+  build(builder, state, out, lse, q, k, v, /*page_table=*/{},
+        /*cu_seqlens_q=*/{}, /*cu_seqlens_k=*/{}, /*seqlens_k=*/{},
+        /*sinks=*/{}, /*captures=*/{},
         /*inits=*/{}, layout, mask, /*scale=*/{});
 }
 

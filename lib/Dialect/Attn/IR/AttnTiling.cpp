@@ -69,8 +69,15 @@ static SmallVector<TiledDims> getOutputDims(AttentionOpInterface op) {
 
 static TiledDims getOperandDims(AttentionOpInterface op, Value value) {
   DimOrder order = getDimOrder(op.getLayout());
-  if (value == op.getK() || value == op.getV())
-    return getDataDims(order, true);
+  if (value == op.getK() || value == op.getV()) {
+    TiledDims dims = getDataDims(order, true);
+    // Any sequence may have any page.
+    if (op.getPageTable())
+      dims.batch = std::nullopt;
+    return dims;
+  }
+  if (value == op.getPageTable())
+    return {kTableSequences, std::nullopt, false};
   if (value == op.getSeqlensK())
     return {order.isPacked() ? std::nullopt : std::optional<unsigned>(0),
             std::nullopt, false};

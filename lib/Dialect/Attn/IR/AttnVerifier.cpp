@@ -76,14 +76,15 @@ static LogicalResult verifyRank(Operation *op, Value value, StringRef name,
                            << ", got " << actual;
 }
 
-/// Checks the sizes of a tensor in the op's layout. `seq`, `head` and `dim` are
-/// the letters of its dimensions in the documentation.
+/// Checks the sizes of a tensor in the op's layout. `seq`, `head`, `dim` and
+/// `batch` are the letters of its dimensions in the documentation.
 static LogicalResult unifyData(SizeChecker &sizes, const DimOrder &order,
                                Type type, const Twine &name, StringRef seq,
-                               StringRef head, StringRef dim) {
+                               StringRef head, StringRef dim,
+                               StringRef batch = "B") {
   auto shaped = cast<ShapedType>(type);
   if (order.batch &&
-      failed(sizes.unify("B", shaped.getDimSize(*order.batch), name)))
+      failed(sizes.unify(batch, shaped.getDimSize(*order.batch), name)))
     return failure();
   return failure(
       failed(sizes.unify(seq, shaped.getDimSize(order.seq), name)) ||
@@ -147,16 +148,20 @@ static LogicalResult verifyQkv(AttentionOpInterface op, SizeChecker &sizes) {
   }
 
   StringRef sq = order.isPacked() ? "Tq" : "Sq";
-  StringRef sk = order.isPacked() ? "Tk" : "Sk";
+  StringRef sk = order.isPacked() ? "Tk" : "Sk", sequences = "B";
+  if (op.getPageTable()) {
+    sk = "S";
+    sequences = "P";
+  }
   if (failed(
           unifyData(sizes, order, op.getQ().getType(), "q", sq, "Hq", "D")) ||
-      failed(
-          unifyData(sizes, order, op.getK().getType(), "k", sk, "Hkv", "D")) ||
-      failed(
-          unifyData(sizes, order, op.getV().getType(), "v", sk, "Hkv", "Dv")))
+      failed(unifyData(sizes, order, op.getK().getType(), "k", sk, "Hkv", "D",
+                       sequences)) ||
+      failed(unifyData(sizes, order, op.getV().getType(), "v", sk, "Hkv", "Dv",
+                       sequences)))
     return failure();
 
-  for (StringRef letter : {"D", "Dv", "Hq", "Hkv"})
+  for (StringRef letter : {"D", "Dv", "Hq", "Hkv", "S"})
     if (sizes.get(letter) == int64_t(0))
       return op->emitOpError() << "size " << letter << " must not be 0";
   std::optional<int64_t> hq = sizes.get("Hq"), hkv = sizes.get("Hkv");
@@ -207,6 +212,23 @@ static LogicalResult verifyLengths(AttentionOpInterface op,
       return failure();
   }
   return success();
+}
+
+static LogicalResult verifyPageTable(AttentionOpInterface op,
+                                     SizeChecker &sizes) {
+  Value table = op.getPageTable();
+  if (!table)
+    return success();
+  if (getDimOrder(op.getLayout()).batch != 0u)
+    return op->emitOpError("page_table needs layout bshd or bhsd, got ")
+           << stringifyLayout(op.getLayout());
+  auto isI32 = [](Type type) { return type.isSignlessInteger(32); };
+  if (!isTensorOrMemRefOf(table.getType(), 2, isI32))
+    return op->emitOpError("'page_table' must be of rank 2 and i32, got ")
+           << table.getType();
+  return sizes.unify(
+      "B", cast<ShapedType>(table.getType()).getDimSize(kTableSequences),
+      "page_table");
 }
 
 static LogicalResult verifySinksAndScale(AttentionOpInterface op,
@@ -413,10 +435,10 @@ static LogicalResult verifyMods(AttentionOpInterface op) {
 //===----------------------------------------------------------------------===//
 
 static LogicalResult verifyShared(AttentionOpInterface op, SizeChecker &sizes) {
-  return failure(failed(verifyTensorsOrMemRefs(op)) ||
-                 failed(verifyQkv(op, sizes)) ||
-                 failed(verifyLengths(op, sizes)) ||
-                 failed(verifySinksAndScale(op, sizes)));
+  return failure(
+      failed(verifyTensorsOrMemRefs(op)) || failed(verifyQkv(op, sizes)) ||
+      failed(verifyLengths(op, sizes)) || failed(verifyPageTable(op, sizes)) ||
+      failed(verifySinksAndScale(op, sizes)));
 }
 
 LogicalResult SdpaOp::verify() {

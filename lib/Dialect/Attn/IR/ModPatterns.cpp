@@ -225,13 +225,18 @@ static std::optional<int64_t> getStaticSize(Value value, unsigned dim) {
                                      : std::optional<int64_t>(size);
 }
 
+static std::optional<int64_t> getStaticKeyCapacity(AttentionOpInterface op) {
+  int64_t keys = getKeyCapacity(op);
+  return ShapedType::isDynamic(keys) ? std::nullopt : std::optional(keys);
+}
+
 /// Returns Sk - Sq if both lengths are static and the same for every sequence.
 static std::optional<int64_t> getStaticShift(AttentionOpInterface op) {
   DimOrder order = getDimOrder(op.getLayout());
   if (order.isPacked() || op.getSeqlensK())
     return std::nullopt;
   std::optional<int64_t> sq = getStaticSize(op.getQ(), order.seq);
-  std::optional<int64_t> sk = getStaticSize(op.getK(), order.seq);
+  std::optional<int64_t> sk = getStaticKeyCapacity(op);
   if (!sq || !sk)
     return std::nullopt;
   return *sk - *sq;
@@ -283,7 +288,7 @@ static Band dropVacuousBounds(AttentionOpInterface op, Band band,
                               MaskAlignment alignment) {
   DimOrder order = getDimOrder(op.getLayout());
   std::optional<int64_t> sq = getStaticSize(op.getQ(), order.seq);
-  std::optional<int64_t> sk = getStaticSize(op.getK(), order.seq);
+  std::optional<int64_t> sk = getStaticKeyCapacity(op);
   bool topLeft = alignment == MaskAlignment::TopLeft;
   std::optional<int64_t> rightLimit = topLeft ? sk : sq;
   std::optional<int64_t> leftLimit = topLeft ? sq : sk;

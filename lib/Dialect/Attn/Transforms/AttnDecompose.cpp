@@ -135,6 +135,14 @@ SequenceBounds AttnDecomposer::getBounds(Value sequence) {
     bounds.queryStart = bounds.keyStart = b.getIndexAttr(0);
     bounds.queryLength = tensor::getMixedSize(b, b.getLoc(), q, order.seq);
     bounds.keyLength = tensor::getMixedSize(b, b.getLoc(), k, order.seq);
+    if (Value table = op.getPageTable()) {
+      AffineExpr rows = b.getAffineSymbolExpr(0),
+                 pages = b.getAffineSymbolExpr(1);
+      bounds.keyLength = affine::makeComposedFoldedAffineApply(
+          b, b.getLoc(), rows * pages,
+          {bounds.keyLength,
+           tensor::getMixedSize(b, b.getLoc(), asTensor(table), kTablePages)});
+    }
   } else {
     Value next = arith::AddIOp::create(b, sequence, index(1));
     auto cut = [&](Value prefixSums, OpFoldResult &start,
@@ -216,6 +224,38 @@ Value AttnDecomposer::sliceHead(Value tensor, Value batch, Value head,
   return tensor::ExtractSliceOp::create(
       b, typeOf(tensor, {count, s.sizes[order.dim]}), tensor, s.offsets,
       s.sizes, s.strides);
+}
+
+Value AttnDecomposer::sliceKeys(Value tensor, Value batch, Value head,
+                                OpFoldResult start, OpFoldResult count) {
+  return op.getPageTable() ? gatherPages(tensor, batch, head, count)
+                           : sliceHead(tensor, batch, head, start, count);
+}
+
+/// Reads the first `count` keys of a sequence, which begin with a page.
+Value AttnDecomposer::gatherPages(Value tensor, Value batch, Value head,
+                                  OpFoldResult count) {
+  Value table = asTensor(op.getPageTable());
+  Value pageSize = getValueOrCreateConstantIndexOp(
+      b, b.getLoc(), tensor::getMixedSize(b, b.getLoc(), tensor, order.seq));
+  OpFoldResult dim = tensor::getMixedSize(b, b.getLoc(), tensor, order.dim);
+  Value keys = tensor::EmptyOp::create(
+      b, ArrayRef<OpFoldResult>{count, dim},
+      cast<ShapedType>(tensor.getType()).getElementType());
+  return generic(
+      {}, keys, /*numLoops=*/2, {{0, 1}}, /*reductions=*/{},
+      [&](OpBuilder &builder, Location loc, ValueRange) -> Value {
+        Value key = linalg::IndexOp::create(builder, loc, 0);
+        Value number = arith::DivUIOp::create(builder, loc, key, pageSize);
+        Value page = tensor::ExtractOp::create(builder, loc, table,
+                                               ValueRange{batch, number});
+        SmallVector<Value> at(order.rank, head);
+        at[*order.batch] = arith::IndexCastOp::create(
+            builder, loc, builder.getIndexType(), page);
+        at[order.seq] = arith::RemUIOp::create(builder, loc, key, pageSize);
+        at[order.dim] = linalg::IndexOp::create(builder, loc, 1);
+        return tensor::ExtractOp::create(builder, loc, tensor, at);
+      });
 }
 
 Value AttnDecomposer::sliceLse(Value tensor, Value batch, Value head,

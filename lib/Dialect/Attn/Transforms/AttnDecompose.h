@@ -23,8 +23,8 @@ struct SequenceBounds {
   /// The sequence's first row and number of rows in the sequence dimension of q
   /// and of k.
   mlir::OpFoldResult queryStart, queryLength, keyStart, keyLength;
-  /// The rows that k has for this sequence. With seqlens_k fewer of them may be
-  /// in use.
+  /// The rows that k, or its pages, have for this sequence. With seqlens_k
+  /// fewer of them may be in use.
   mlir::OpFoldResult keyCapacity;
   /// j - i of the mask's diagonal: Sk - Sq for bottom-right masks, else null.
   mlir::Value shift;
@@ -58,7 +58,7 @@ protected:
 
   /// True if a size is statically 0, in which case no slice can be taken.
   bool hasNoQueries() const { return isEmpty(q, order.seq) || hasNoBatch(); }
-  bool hasNoKeys() const { return isEmpty(k, order.seq); }
+  bool hasNoKeys() const { return getKeyCapacity(op) == 0; }
 
   mlir::Value getNumSequences();
   /// Returns the number of query heads that share a key/value head.
@@ -70,6 +70,10 @@ protected:
   /// Returns rows [start, start + count) of one head of a tensor in the op's
   /// layout, as a matrix.
   mlir::Value sliceHead(mlir::Value tensor, mlir::Value batch, mlir::Value head,
+                        mlir::OpFoldResult start, mlir::OpFoldResult count);
+  /// Returns keys [start, start + count) of a sequence and head from k or v, as
+  /// a matrix. Pages are gathered.
+  mlir::Value sliceKeys(mlir::Value tensor, mlir::Value batch, mlir::Value head,
                         mlir::OpFoldResult start, mlir::OpFoldResult count);
   /// Returns the same rows of a tensor with the layout of the LSE, as a vector.
   mlir::Value sliceLse(mlir::Value tensor, mlir::Value batch, mlir::Value head,
@@ -140,6 +144,8 @@ private:
   }
   bool hasNoBatch() const { return order.batch && isEmpty(q, *order.batch); }
   void computeScale();
+  mlir::Value gatherPages(mlir::Value tensor, mlir::Value batch,
+                          mlir::Value head, mlir::OpFoldResult count);
   mlir::Value isVisible(mlir::OpBuilder &builder, mlir::Location loc,
                         const SequenceBounds &bounds,
                         mlir::ValueRange maskArguments);

@@ -190,9 +190,9 @@ void SdpaDecomposer::computeGroup(scf::ForallOp forall) {
   Value kvHead = forall.getInductionVar(1);
   SequenceBounds sequence = getBounds(batch);
   Value kHead =
-      sliceHead(k, batch, kvHead, sequence.keyStart, sequence.keyLength);
+      sliceKeys(k, batch, kvHead, sequence.keyStart, sequence.keyLength);
   Value vHead =
-      sliceHead(v, batch, kvHead, sequence.keyStart, sequence.keyLength);
+      sliceKeys(v, batch, kvHead, sequence.keyStart, sequence.keyLength);
 
   // Slices the outputs to the part of this batch and this group of heads.
   Value zero = index(0);

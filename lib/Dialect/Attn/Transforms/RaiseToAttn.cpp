@@ -280,8 +280,10 @@ static Raised build(AttentionMatch &match, ElementTracer &tracer,
   ScoreRegionWriter writer(match, tracer, loc);
   auto op = SdpaOp::create(
       b, loc, type, hasGradient ? getLseType(qType, dims) : Type(), q, k, v,
-      Value(), Value(), Value(), Value(), writer.getCaptures(), ValueRange(),
-      layout, MaskAttr(), b.getF32FloatAttr(match.scale));
+      /*page_table=*/Value(), /*cu_seqlens_q=*/Value(),
+      /*cu_seqlens_k=*/Value(), /*seqlens_k=*/Value(), /*sinks=*/Value(),
+      writer.getCaptures(), ValueRange(), layout, MaskAttr(),
+      b.getF32FloatAttr(match.scale));
   if (writer.hasScoreMod())
     writer.writeScoreMod(b, op.getScoreMod());
   if (!match.masks.empty())

@@ -199,7 +199,8 @@ static bool readsShared(LoadOp load, std::optional<unsigned> loopDim,
 static bool addShared(KernelOp kernel, LoadOp load, std::optional<unsigned> dim,
                       WorkBalance &balance) {
   auto source = dyn_cast<BlockArgument>(load.getSource());
-  if (!dim || !source)
+  // What a sequence has in pages has no name.
+  if (!dim || !source || load.getPages())
     return false;
   StringRef size = kernel.getDimName(source.getArgNumber(), *dim);
   if (!balance.size.empty() && balance.size != size)

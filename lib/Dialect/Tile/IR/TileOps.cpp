@@ -17,6 +17,7 @@
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace fa4::tile;
@@ -524,10 +525,12 @@ static LogicalResult verifyTileSizes(Operation *op) {
 /// Checks that the kernel writes to no tensor from which it reads scalars.
 static LogicalResult verifyScalarSources(KernelOp kernel) {
   llvm::SmallDenseMap<Value, Operation *> writers;
-  SmallVector<Operation *> loads;
+  SmallVector<std::pair<Operation *, Value>> reads;
   kernel.walk([&](Operation *op) {
     if (isa<LoadScalarOp, LoadRowsOp, GatherOp>(op))
-      loads.push_back(op);
+      reads.emplace_back(op, op->getOperand(0));
+    else if (auto load = dyn_cast<LoadOp>(op); load && load.getPages())
+      reads.emplace_back(op, load.getPages());
     else if (auto store = dyn_cast<StoreOp>(op))
       writers.try_emplace(store.getDest(), op);
     else if (auto add = dyn_cast<ReduceAddOp>(op))
@@ -537,10 +540,10 @@ static LogicalResult verifyScalarSources(KernelOp kernel) {
     else if (auto turn = dyn_cast<AwaitTurnOp>(op))
       writers.try_emplace(turn.getTurns(), op);
   });
-  for (Operation *load : loads) {
+  for (auto [load, memref] : reads) {
     // A source that is no argument of the kernel is an error of the operation's
     // own verifier.
-    auto source = dyn_cast<BlockArgument>(load->getOperand(0));
+    auto source = dyn_cast<BlockArgument>(memref);
     if (!source || source.getOwner()->getParentOp() != kernel)
       continue;
     StringRef name = kernel.getArgName(source.getArgNumber());
@@ -711,11 +714,42 @@ static LogicalResult verifyInner(LoadOp op) {
   return success();
 }
 
+int64_t LoadOp::getPageSize() {
+  return getSource().getType().getDimSize(getTileDims().front());
+}
+
+int64_t LoadOp::getRowsOfCopy() {
+  int64_t rows = getPartType().getDimSize(0);
+  return getPages() ? std::gcd(rows, getPageSize()) : rows;
+}
+
+/// Checks `pages`, of a load whose `dims` are checked.
+static LogicalResult verifyPages(LoadOp op) {
+  Value pages = op.getPages();
+  if (!pages)
+    return success();
+  auto argument = dyn_cast<BlockArgument>(pages);
+  if (!argument || !isa<KernelOp>(argument.getOwner()->getParentOp()))
+    return op.emitOpError("'pages' must be an argument of a tile.kernel, which "
+                          "does not change while the kernel runs");
+  SmallVector<int64_t> dims = op.getTileDims();
+  if (dims.size() != 2 || llvm::is_contained(dims, kPageDim))
+    return op.emitOpError("'pages' needs a tile of 2 dimensions, neither of "
+                          "which is dimension ")
+           << kPageDim << ", that of the pages";
+  if (ShapedType::isDynamic(op.getPageSize()) || op.getPageSize() == 0)
+    return op.emitOpError("'pages' needs a static number of rows in a page, "
+                          "1 or more");
+  if (!op.getTo() || op.getInner())
+    return op.emitOpError("'pages' needs 'to', and must not have 'inner'");
+  return success();
+}
+
 LogicalResult LoadOp::verify() {
   if (failed(verifySplit(*this, getTile().getType(), getSplit())) ||
       failed(verifyMemoryOp(*this, getSource().getType(), getTile().getType())))
     return failure();
-  return verifyInner(*this);
+  return failure(failed(verifyInner(*this)) || failed(verifyPages(*this)));
 }
 SmallVector<int64_t> StoreOp::getTileDims() {
   return tileDims(*this, getDest().getType(), getTile().getType());
@@ -751,6 +785,8 @@ static void addStageEffects(Operation *op,
 
 void LoadOp::getEffects(SmallVectorImpl<MemoryEffectInstance> &effects) {
   effects.emplace_back(MemoryEffects::Read::get(), &getSourceMutable());
+  for (OpOperand &pages : getPagesMutable())
+    effects.emplace_back(MemoryEffects::Read::get(), &pages);
   addStageEffects(*this, effects);
 }
 

@@ -160,6 +160,8 @@ Value PairWriter::loadForSum(LoadOp load, unsigned index, unsigned summedDim,
   auto all = LoadOp::create(
       b, loc, VectorType::get(shape, tile.getElementType()), load.getSource(),
       indices, load.getTo(), load.getDimsAttr());
+  if (Value pages = load.getPages())
+    all.getPagesMutable().assign(pages);
   if (!isA)
     all.setSplit(1 - summedDim);
   return loaded = all;

@@ -48,6 +48,8 @@ class Sizes(NamedTuple):
 # with a number for each sequence, and with the bounds of packed ones. All others have a row for each query.
 ROWS, HEADS, KEYS = ("lse", "dlse"), ("sinks", "dsinks"), ("k", "v", "dk", "dv")
 SEQUENCES, BOUNDS = ("seqlens_k",), ("cu_seqlens_q", "cu_seqlens_k")
+# With the pages of each sequence.
+TABLES = ("page_table",)
 # Those with rows of the head dim of v.
 VALUES = ("v", "out", "dout", "dv")
 
@@ -62,6 +64,8 @@ def letters_of(operand, layout):
         return ["Hq"]
     if operand in SEQUENCES:
         return ["B"]
+    if operand in TABLES:
+        return ["B", "SeqPages"]
     seq, head = ("Sk", "Hkv") if operand in KEYS else ("Sq", "Hq")
     names = {"b": "B", "s": seq, "t": seq.replace("S", "T"), "h": head, "d": "Dv" if operand in VALUES else "D"}
     return [names[letter] for letter in layout]
@@ -115,6 +119,7 @@ class Form:
     visible: tuple | None = None
     sinks: str | None = None  # Their element type.
     lengths: tuple = ()  # seqlens_k, a number for each sequence.
+    page_size: int = 0  # Of k and v that lie in pages; 0 for others.
     packed: tuple = ()  # (queries, keys) of each sequence, in the layouts thd and htd.
     captures: tuple = ()  # (type, value); of a memref with a number for each query head, a tuple, of a tensor a Table
     kind: str = "memref"  # or "tensor"
@@ -130,10 +135,17 @@ class Form:
         values = self.sizes.named() | {"D": self.head_dim, "Dv": self.head_dim_v or self.head_dim}
         if self.packed:
             values |= {"Tq": sum(q for q, _ in self.packed), "Tk": sum(k for _, k in self.packed), "Bounds": len(self.packed) + 1}
+        if self.page_size:
+            per_sequence = -(-self.sizes.sk // self.page_size)
+            # Some belong to no sequence.
+            values |= {"PageSize": self.page_size, "SeqPages": per_sequence, "Pages": self.sizes.b * per_sequence + 3}
         return values
 
     def letters(self, operand):
-        return letters_of(operand, self.layout)
+        letters = letters_of(operand, self.layout)
+        if self.page_size and operand in KEYS:
+            return [{"B": "Pages", "Sk": "PageSize"}.get(letter, letter) for letter in letters]
+        return letters
 
     def shape(self, operand):
         values = self.named_sizes()
@@ -151,18 +163,18 @@ class Form:
         return strides
 
     def element(self, operand):
-        given = dict.fromkeys(HEADS, self.sinks) | dict.fromkeys((*SEQUENCES, *BOUNDS), "i32") | dict.fromkeys(ROWS, "f32")
+        given = dict.fromkeys(HEADS, self.sinks) | dict.fromkeys((*SEQUENCES, *BOUNDS, *TABLES), "i32") | dict.fromkeys(ROWS, "f32")
         return given.get(operand, self.dtype)
 
     @property
     def beside(self):
         """Operands that not every form has."""
-        return BOUNDS * bool(self.packed) + ("seqlens_k",) * bool(self.lengths) + ("sinks",) * bool(self.sinks)
+        return BOUNDS * bool(self.packed) + SEQUENCES * bool(self.lengths) + TABLES * bool(self.page_size) + ("sinks",) * bool(self.sinks)
 
     def type(self, operand):
         element = self.element(operand)
         dims = "".join(
-            f"{size}x" if letter in ("D", "Dv") or letter in self.static else "?x"
+            f"{size}x" if letter in ("D", "Dv", "PageSize") or letter in self.static else "?x"
             for letter, size in zip(self.letters(operand), self.shape(operand))
         )
         layout = ""
@@ -201,9 +213,35 @@ class Form:
         arrays = {"seqlens_k": np.array(self.lengths, np.int32)} if self.lengths else {}
         for name, lengths in zip(BOUNDS, zip(*self.packed)):
             arrays[name] = np.cumsum((0, *lengths), dtype=np.int32)
+        if self.page_size:
+            arrays["page_table"] = self.page_table()
         if self.sinks:
             arrays["sinks"] = rng.standard_normal(self.shape("sinks")).astype(gpu.dtype_of(self.sinks))
         return arrays
+
+    def page_table(self):
+        """Returns the pages of each sequence, in any order. Where a sequence has no keys, there is what is no page."""
+        sizes = self.named_sizes()
+        rng = np.random.default_rng(zlib.crc32(repr(self).encode()))
+        shape = sizes["B"], sizes["SeqPages"]
+        table = rng.permutation(sizes["Pages"])[: sizes["B"] * sizes["SeqPages"]].reshape(shape).astype(np.int32)
+        for pages, length in zip(table, self.lengths):
+            behind = pages[-(-max(length, 0) // self.page_size) :]
+            behind[:] = rng.choice([-1, 2**31 - 1, -(2**31), sizes["Pages"]], len(behind))
+        return table
+
+    def to_pages(self, x):
+        """Returns k or v in pages. What belongs to no sequence is NaN, and so is what is behind the keys of one."""
+        batch, seq = self.layout.index("b"), self.layout.index("s")
+        keys = np.moveaxis(x, (batch, seq), (0, 1))
+        size, table = self.page_size, self.page_table()
+        pages = np.full((self.named_sizes()["Pages"], size, *keys.shape[2:]), np.nan, x.dtype)
+        for b, of_sequence in enumerate(table):
+            for n, page in enumerate(of_sequence):
+                rows = keys[b, n * size : (n + 1) * size]
+                if 0 <= page < len(pages):
+                    pages[page, : len(rows)] = rows
+        return np.ascontiguousarray(np.moveaxis(pages, (0, 1), (batch, seq)))
 
     def vectors(self):
         """Returns the captured arrays by their names."""
@@ -292,13 +330,16 @@ class Program(Form):
         layout = self.layout.replace("t", "s") if self.packed else self.layout
         shapes = []
         for name in "qkv":
-            values = dict(zip(layout, self.shape(name)))
+            sizes = self.named_sizes()
+            values = dict(zip(layout, (sizes[letter] for letter in letters_of(name, self.layout))))
             shapes.append(tuple(values.get(letter, 1) for letter in "bshd"))
         rng = np.random.default_rng([seed, zlib.crc32(repr(self).encode())])
         order = ["bshd".index(letter) for letter in layout]
         drawn = [x[0].transpose([axis - 1 for axis in order]) if self.packed else x.transpose(order) for x in grid.INPUTS[self.inputs](rng, *shapes)]
         q, k, v = (np.ascontiguousarray(x).astype(gpu.DTYPES[self.dtype]) for x in drawn)
         grid.hide_keys(self.layout, dict(k=k, v=v) | self.arrays_beside())
+        if self.page_size:
+            k, v = self.to_pages(k), self.to_pages(v)
         return q, k, v
 
 

@@ -59,6 +59,9 @@ struct DimOrder {
 
 DimOrder getDimOrder(Layout layout);
 
+/// The dimensions of a page table.
+inline constexpr unsigned kTableSequences = 0, kTablePages = 1;
+
 /// Number of block arguments before the captures: the score and the four
 /// indices (batch, head, query, key) for score_mod, the indices for mask_mod.
 inline constexpr unsigned kNumIndexArgs = 4;
@@ -78,6 +81,15 @@ mlir::Type getDefaultOutputType(mlir::Type inputType);
 } // namespace fa4::attn
 
 #include "fa4/Dialect/Attn/IR/AttnInterfaces.h.inc"
+
+namespace fa4::attn {
+
+/// Returns the number of keys that a sequence has room for, in tensors or in
+/// pages; in packed layouts, that of all sequences. kDynamic if a size that it
+/// depends on is dynamic.
+int64_t getKeyCapacity(AttentionOpInterface op);
+
+} // namespace fa4::attn
 
 #define GET_OP_CLASSES
 #include "fa4/Dialect/Attn/IR/AttnOps.h.inc"

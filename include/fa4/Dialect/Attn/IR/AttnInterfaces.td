@@ -31,6 +31,8 @@ def Attn_AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
                     "::mlir::Value", "getCuSeqlensK">,
     InterfaceMethod<"B key lengths, or null",
                     "::mlir::Value", "getSeqlensK">,
+    InterfaceMethod<"the pages of k and v that each sequence has, or null",
+                    "::mlir::Value", "getPageTable">,
     InterfaceMethod<"one score a query head that takes part in each softmax, or null",
                     "::mlir::Value", "getSinks">,
     InterfaceMethod<"values that the regions see as trailing block arguments",

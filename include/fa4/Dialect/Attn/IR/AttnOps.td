@@ -83,9 +83,9 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
     Key `j` is visible iff all of these say so:
 
     - `j < Sk`, where `Sk` is the key length of the sequence: the size of k's
-      sequence dimension, or `cu_seqlens_k[b+1] - cu_seqlens_k[b]`, or
-      `seqlens_k[b]` if given (then `0 <= seqlens_k[b] <=` the former is the
-      caller's promise);
+      sequence dimension, or `cu_seqlens_k[b+1] - cu_seqlens_k[b]`, or the keys
+      of all pages of the sequence, or `seqlens_k[b]` if given (then `0 <=
+      seqlens_k[b] <=` the former is the caller's promise);
     - the band of the `mask` attribute (see `#attn.mask`);
     - `mask_mod(b, h, i, j, captures)`.
 
@@ -99,9 +99,19 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
     | `k`, `v` | `layout` with `Hkv`, head dim `D` (k), `Dv` (v) | see above |
     | `cu_seqlens` | `[B + 1]` each, only with the packed layouts `thd`, `htd`; starts with 0, ascending, ends with `Tq` (`Tk`) | i32 |
     | `seqlens_k` | `[B]`, number of valid keys | i32 |
+    | `page_table` | `[B, N]`, the pages of each sequence (see below) | i32 |
     | `sinks` | `[Hq]`, a score (not scaled) that joins each softmax and has no value | f32, bf16 or f16 |
     | `captures` | any; passed on to the regions | any |
     | `lse` | `[B, Hq, Sq]` or `[Hq, Tq]`, natural logarithm | f32 |
+
+    **Pages.** With `page_table`, k and v are the pages of a cache: in their
+    `layout`, the number of pages `P` has the place of `B`, and the number of
+    keys in a page, `S`, that of `Sk`. Key `j` of sequence `b` is row `j % S` of
+    page `page_table[b, j / S]`, so that a sequence has room for `N * S` keys.
+    Several sequences may share pages. That `0 <= page_table[b, n] < P` is the
+    caller's promise for pages that have a key `j < Sk`; other entries and the
+    rows of pages that are no keys of a sequence are not read for it. vLLM and
+    FlashAttention call it `block_table`. The layout is `bshd` or `bhsd`.
 
     **Attributes.** `scale` is the factor of q.k, `1 / sqrt(D)` if not given.
     `mask` is absent for full attention.
@@ -133,6 +143,18 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
         : tensor<?x?x32x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>
           -> tensor<?x?x32x128xbf16>
       return %o : tensor<?x?x32x128xbf16>
+    }
+    ```
+
+    ```mlir
+    // A step of decoding: pages of 64 keys, of which each sequence has some.
+    func.func @paged(%q: tensor<?x1x32x128xbf16>, %k: tensor<?x64x8x128xbf16>, %v: tensor<?x64x8x128xbf16>,
+                     %lengths: tensor<?xi32>, %pages: tensor<?x?xi32>) -> tensor<?x1x32x128xbf16> {
+      %o = attn.sdpa %q, %k, %v layout<bshd>
+          seqlens_k(%lengths : tensor<?xi32>) page_table(%pages : tensor<?x?xi32>)
+        : tensor<?x1x32x128xbf16>, tensor<?x64x8x128xbf16>, tensor<?x64x8x128xbf16>
+          -> tensor<?x1x32x128xbf16>
+      return %o : tensor<?x1x32x128xbf16>
     }
     ```
 
@@ -171,7 +193,8 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
   let arguments = !con((ins
     Attn_TensorOrMemRef:$q,
     Attn_TensorOrMemRef:$k,
-    Attn_TensorOrMemRef:$v), sharedOperands, sharedAttributes);
+    Attn_TensorOrMemRef:$v,
+    Optional<Attn_TensorOrMemRef>:$page_table), sharedOperands, sharedAttributes);
   let results = (outs
     Optional<AnyRankedTensor>:$out,
     Optional<AnyRankedTensor>:$lse);
@@ -182,6 +205,7 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
     (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:`
        type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
     (`seqlens_k` `(` $seqlens_k^ `:` type($seqlens_k) `)`)?
+    (`page_table` `(` $page_table^ `:` type($page_table) `)`)?
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
     (`captures` `(` $captures^ `:` type($captures) `)`)?
     (`outs` `(` $inits^ `:` type($inits) `)`)?

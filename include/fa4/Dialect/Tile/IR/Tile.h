@@ -104,6 +104,8 @@ bool isResponse(mlir::Type type);
 /// The names of the attributes of kernel arguments.
 inline constexpr llvm::StringLiteral kArgName = "tile.name";
 inline constexpr llvm::StringLiteral kArgDims = "tile.dims";
+/// The dimension of a tensor that counts its pages, where loads have `pages`.
+inline constexpr unsigned kPageDim = 0;
 inline constexpr llvm::StringLiteral kArgOutput = "tile.output";
 
 /// What a kernel does with an argument that it writes; the values of

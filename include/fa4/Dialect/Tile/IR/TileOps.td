@@ -186,6 +186,8 @@ class Tile_MemoryOp<string mnemonic, list<Trait> traits = []>
   }];
 }
 
+def Tile_PageTable : MemRefRankOf<[I32], [2]>;
+
 def Tile_LoadOp : Tile_MemoryOp<"load", [AttrSizedOperandSegments]> {
   let summary = "read a tile of a global tensor";
   let description = [{
@@ -200,6 +202,12 @@ def Tile_LoadOp : Tile_MemoryOp<"load", [AttrSizedOperandSegments]> {
     dimension `d` of the memref: row `r` of the tile is at `r / n` along the first one of `dims`, and at `r % n` along
     `d`, both from `indices` on. The query heads that share a key/value head lie in one tile so, token by token.
 
+    With `pages(%table)`, the source has the pages of a cache: dimension 0 counts pages, and the first one of `dims` the
+    `S` rows of a page. The indices of these two are a sequence `b` and a position `j` in the sequence then. Row `r` of the tile is row `(j + r) % S` of page
+    `table[b, (j + r) / S]`, and 0 if `j + r` is `to` or more; `to` must be given. Neither the entries of the table for
+    such rows nor the rows of a page that are no rows of the tile are read; a page number out of bounds gives rows
+    of 0. The copy engine takes `gcd(M, S)` rows at a time, and `j` must be a multiple of that number.
+
     In a kernel with a `cluster`, `split(d)` says that its CTAs load the same tile and keep it between them: each
     has an equal part of dimension `d` of the tile, the leader the first one. MMAs read such a tile as their `b`.
 
@@ -207,8 +215,9 @@ def Tile_LoadOp : Tile_MemoryOp<"load", [AttrSizedOperandSegments]> {
     |---|---|---|
     | `source` | rank 1 or more, not less than that of `tile` | that of `tile` |
     | `tile` | `M` or `M x N` | f64, f32, bf16, f16, f8E4M3FN, f8E5M2, i64, i32, i16, i8 |
+    | `pages` | sequences x pages of a sequence | i32 |
 
-    Example:
+    Examples:
 
     ```mlir
     // Keys j .. j+127 of head h: dimensions 1 and 3 of [B, Sk, Hkv, D].
@@ -224,21 +233,41 @@ def Tile_LoadOp : Tile_MemoryOp<"load", [AttrSizedOperandSegments]> {
       return %t : vector<128x64xbf16>
     }
     ```
+
+    ```mlir
+    // Keys j .. j+127 of each sequence, from pages of 16: eight copies a tile.
+    tile.kernel @pages(%k: memref<?x16x8x64xbf16> {tile.name = "k", tile.dims = ["P", "16", "8", "64"]},
+                       %table: memref<?x?xi32> {tile.name = "page_table", tile.dims = ["B", "N"]},
+                       %o: memref<?x?x64xbf16> {tile.name = "o", tile.dims = ["B", "Sk", "64"], tile.output = "once"})
+        attributes {chip = "sm_100a", grid = [#tile.extent<"Sk", 128>, #tile.extent<"B">]} {
+      %i, %b = tile.work_tile : index, index
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c128 = arith.constant 128 : index
+      %j = arith.muli %i, %c128 : index
+      %n = memref.dim %o, %c1 : memref<?x?x64xbf16>
+      %t = tile.load %k[%b, %j, %c0, %c0] dims [1, 3] to(%n) pages(%table : memref<?x?xi32>)
+        : memref<?x16x8x64xbf16> -> vector<128x64xbf16>
+      tile.store %t, %o[%b, %j, %c0] : vector<128x64xbf16>, memref<?x?x64xbf16>
+    }
+    ```
   }];
   let arguments = (ins AnyNon0RankedMemRef:$source, Variadic<Index>:$indices,
                        Optional<Index>:$to,
+                       Optional<Tile_PageTable>:$pages,
                        OptionalAttr<DenseI64ArrayAttr>:$dims,
                        OptionalAttr<DenseI64ArrayAttr>:$inner,
                        OptionalAttr<I64Attr>:$split);
   let results = (outs Tile_MemoryValue:$tile);
-  // Builds a load without `inner` and `split`: each CTA loads the whole tile.
+  // Builds a load without `pages`, `inner` and `split`: each CTA loads the whole tile.
   let builders = [OpBuilder<(ins "::mlir::Type":$tile, "::mlir::Value":$source,
                                  "::mlir::ValueRange":$indices, "::mlir::Value":$to,
                                  "::mlir::DenseI64ArrayAttr":$dims), [{
-    build($_builder, $_state, tile, source, indices, to, dims, /*inner=*/nullptr, /*split=*/nullptr);
+    build($_builder, $_state, tile, source, indices, to, /*pages=*/nullptr, dims, /*inner=*/nullptr, /*split=*/nullptr);
   }]>];
   let assemblyFormat = [{
-    $source `[` $indices `]` (`dims` $dims^)? (`inner` $inner^)? (`to` `(` $to^ `)`)? (`split` `(` $split^ `)`)? attr-dict
+    $source `[` $indices `]` (`dims` $dims^)? (`inner` $inner^)? (`to` `(` $to^ `)`)?
+    (`pages` `(` $pages^ `:` type($pages) `)`)? (`split` `(` $split^ `)`)? attr-dict
     `:` type($source) `->` type($tile)
   }];
   let extraClassDeclaration = memoryDeclaration # [{
@@ -246,6 +275,11 @@ def Tile_LoadOp : Tile_MemoryOp<"load", [AttrSizedOperandSegments]> {
     ::mlir::VectorType getPartType();
     /// Returns how many rows of the tile an element of its first dimension has.
     int64_t getInnerRows();
+    /// Returns the number of rows of a page; the load must have `pages`.
+    int64_t getPageSize();
+    /// Returns how many rows are copied from one page at a time: a divisor of
+    /// the rows of getPartType(), all of them without `pages`.
+    int64_t getRowsOfCopy();
   }];
 }
 
