@@ -28,12 +28,14 @@ class Row:
     heads: tuple = (32, 8)  # Of q, of k and v.
     head_dim: int = 128
     queries: int = 1
+    page: int = 0  # Keys of a page; 0 for tensors.
 
     @property
     def name(self):
         heads, k = "/".join(map(str, self.heads)), f"{self.keys // 1024}k"
         drafts = f", {self.queries} queries, causal" if self.queries > 1 else ""
-        return f"{self.batch} x {k}, {heads} heads, hd{self.head_dim}{drafts}"
+        pages = f", pages of {self.page}" if self.page else ""
+        return f"{self.batch} x {k}, {heads} heads, hd{self.head_dim}{drafts}{pages}"
 
     @property
     def kind(self):
@@ -41,7 +43,8 @@ class Row:
 
     @property
     def folder(self):
-        return f"q{self.queries}-h{self.heads[0]}-{self.heads[1]}-hd{self.head_dim}"
+        pages = f"-p{self.page}" if self.page else ""
+        return f"q{self.queries}-h{self.heads[0]}-{self.heads[1]}-hd{self.head_dim}{pages}"
 
     @property
     def bytes(self):
@@ -53,6 +56,8 @@ ROWS = [
     Row(4, 32768), Row(1, 32768), Row(16, 8192), Row(64, 4096), Row(128, 2048), Row(1, 131072), Row(1, 8192),
     Row(4, 32768, (64, 8)), Row(4, 32768, (32, 32)), Row(16, 32768, (64, 1)), Row(16, 8192, (28, 4)),
     Row(4, 32768, head_dim=64), Row(64, 4096, head_dim=64), Row(4, 32768, head_dim=256), Row(4, 32768, queries=4), Row(16, 8192, queries=8),
+    Row(4, 32768, page=256), Row(4, 32768, page=64), Row(4, 32768, page=16), Row(16, 8192, page=64), Row(64, 4096, page=64), Row(64, 4096, page=16),
+    Row(16, 8192, (28, 4), page=16), Row(4, 32768, head_dim=64, page=16), Row(16, 8192, queries=8, page=64),
 ]  # fmt: skip
 
 
@@ -67,8 +72,9 @@ def rows(quick):
 
 def spec(row):
     """The op, for any batch size and number of keys."""
-    shapes = [f"B {row.queries} {row.heads[0]} {row.head_dim}", *[f"B Sk {row.heads[1]} {row.head_dim}"] * 2]
-    return fa4.sdpa(*shapes, mask=None if row.kind == "full" else row.kind)
+    keys = f"Pages {row.page}" if row.page else "B Sk"
+    shapes = [f"B {row.queries} {row.heads[0]} {row.head_dim}", *[f"{keys} {row.heads[1]} {row.head_dim}"] * 2]
+    return fa4.sdpa(*shapes, mask=None if row.kind == "full" else row.kind, seqlens_k=bool(row.page), page_table=bool(row.page))
 
 
 def ops(quick):

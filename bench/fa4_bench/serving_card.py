@@ -25,7 +25,19 @@ class Problem:
         generator = torch.Generator("cuda").manual_seed(1)
         shapes = [(row.batch, row.queries, row.heads[0], row.head_dim)] + [(row.batch, row.keys, row.heads[1], row.head_dim)] * 2
         self.q, self.k, self.v = (torch.randn(shape, device="cuda", generator=generator, dtype=torch.bfloat16) for shape in shapes)
+        if row.page:
+            self.to_pages(generator)
         self.bounds = [Bounds(SimpleNamespace(kind=row.kind), *(x[b, None] for x in (self.q, self.k, self.v))) for b in range(row.batch)]
+
+    def to_pages(self, generator):
+        """Sets what keys and values are in pages, in any order, and where each sequence has its own."""
+        row = self.row
+        count = row.keys // row.page
+        order = torch.randperm(row.batch * count, device="cuda", generator=generator)
+        self.page_table = order.view(row.batch, count).int()
+        self.seqlens_k = torch.full((row.batch,), row.keys, device="cuda", dtype=torch.int32)
+        pages = (x.view(-1, row.page, *x.shape[2:]) for x in (self.k, self.v))
+        self.key_pages, self.value_pages = (x[order.argsort()].contiguous() for x in pages)
 
     def wrong(self, out):
         """What FlashAttention's rule refuses, of the first such sequence, as text; empty where all is right."""
@@ -41,7 +53,10 @@ class Bench:
 
     def of_fa4(self, problem):
         out = torch.empty_like(problem.q)
-        call = ours.load(self.folder / problem.row.folder).prepare(q=problem.q, k=problem.k, v=problem.v, out=out)
+        keys = {"k": problem.k, "v": problem.v}
+        if problem.row.page:
+            keys = {"k": problem.key_pages, "v": problem.value_pages, "page_table": problem.page_table, "seqlens_k": problem.seqlens_k}
+        call = ours.load(self.folder / problem.row.folder).prepare(q=problem.q, out=out, **keys)
         return SimpleNamespace(name="ours", launch=call.launch, computed=lambda: out, call=call)
 
     def of_torch(self, problem, name):

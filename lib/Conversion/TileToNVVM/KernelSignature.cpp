@@ -157,6 +157,9 @@ LogicalResult KernelSignature::addSizesOf(Operation *op) {
     const TensorMap &map = tensorMap(op);
     addSize(getSize(kernel, map.argument, map.dims[map.second]));
   }
+  // Pages are counted, too.
+  if (auto load = dyn_cast<LoadOp>(op); load && load.getPages())
+    addDim(load.getSource(), kPageDim);
   if (Value source = getReadElements(op))
     for (int64_t dim = 0; dim < cast<MemRefType>(source.getType()).getRank();
          ++dim)

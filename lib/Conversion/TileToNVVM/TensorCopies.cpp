@@ -55,18 +55,24 @@ CopyPlace CopyLowering::placeOf(Operation *op, ValueRange indices) {
 
 /// Of a place in a sequence, returns that in the page of row `row` of the tile.
 /// For example, with pages of 64 rows, row 128 of a tile at position 256 that
-/// ends at 400 is row 0 of page table[b, 6], of which 16 rows count.
+/// ends at 400 is row 0 of page table[b, 6], of which 16 rows count. No row of
+/// a page counts that the tensor does not have.
 CopyPlace CopyLowering::placeInPage(LoadOp op, CopyPlace place, int64_t row) {
   int64_t dim = op.getTileDims().front();
   Value size = constant(op.getPageSize());
   Value position = add(place.indices[dim], row);
   Value number = arith::DivUIOp::create(b, position, size);
   Value first = arith::MulIOp::create(b, number, size);
-  unsigned table = cast<BlockArgument>(op.getPages()).getArgNumber();
-  place.indices[kPageDim] =
-      readElement(table, {place.indices[kPageDim], number});
+  Value &page = place.indices[kPageDim];
+  page = readElement(cast<BlockArgument>(op.getPages()).getArgNumber(),
+                     {page, number});
+  unsigned source = cast<BlockArgument>(op.getSource()).getArgNumber();
+  Value isPage =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, page,
+                            number32(signature.size(source, kPageDim)));
   place.indices[dim] = arith::SubIOp::create(b, position, first);
-  place.to = arith::SubIOp::create(b, place.to, first);
+  Value end = arith::SubIOp::create(b, place.to, first);
+  place.to = arith::SelectOp::create(b, isPage, end, constant(0));
   return place;
 }
 
