@@ -76,12 +76,37 @@ private:
   /// Returns the first row or column of the CTA's part of a tile.
   mlir::Value firstOfPart(LoadOp op);
   CopyPlace placeOf(mlir::Operation *op, mlir::ValueRange indices);
-  CopyPlace placeInPage(LoadOp op, CopyPlace place, int64_t row);
   llvm::SmallVector<mlir::Value>
   coordinates(const TensorMap &map, const CopyPlace &place, int64_t box);
   std::pair<mlir::Value, mlir::Value> boundedRow(const TensorMap &map,
                                                  int64_t dim, mlir::Value row,
                                                  mlir::Value to);
+
+  /// Where a load puts a tile.
+  struct LoadTarget {
+    const Buffer &buffer;
+    mlir::Value stage, barrier;
+    bool isOfPair;
+  };
+  /// Returns the place of row `row` of a box.
+  mlir::Value pointerToBox(const LoadTarget &target, int64_t box,
+                           int64_t row = 0);
+  /// Builds the instruction.
+  void issue(const LoadTarget &target, mlir::Value to, mlir::Value map,
+             mlir::ValueRange at);
+
+  // Loads from pages. PageCopies.cpp
+  void loadPages(LoadOp op, const LoadTarget &target);
+  void loadWholePages(LoadOp op, const LoadTarget &target,
+                      const CopyPlace &place);
+  void loadCutPages(LoadOp op, const LoadTarget &target,
+                    const CopyPlace &place);
+  mlir::Value areAllInPages(LoadOp op, const CopyPlace &place);
+  CopyPlace placeInPage(LoadOp op, CopyPlace place, mlir::Value row);
+  llvm::SmallVector<mlir::Value> wholePart(LoadOp op, const CopyPlace &place,
+                                           mlir::Value page, mlir::Value row);
+  /// Returns whether a number (i32) is one of a dimension of an argument.
+  mlir::Value isBelow(mlir::Value number, unsigned argument, int64_t dim);
 
   TurnLowering &turns;
   bool stores = false;

@@ -53,29 +53,6 @@ CopyPlace CopyLowering::placeOf(Operation *op, ValueRange indices) {
   return place;
 }
 
-/// Of a place in a sequence, returns that in the page of row `row` of the tile.
-/// For example, with pages of 64 rows, row 128 of a tile at position 256 that
-/// ends at 400 is row 0 of page table[b, 6], of which 16 rows count. No row of
-/// a page counts that the tensor does not have.
-CopyPlace CopyLowering::placeInPage(LoadOp op, CopyPlace place, int64_t row) {
-  int64_t dim = op.getTileDims().front();
-  Value size = constant(op.getPageSize());
-  Value position = add(place.indices[dim], row);
-  Value number = arith::DivUIOp::create(b, position, size);
-  Value first = arith::MulIOp::create(b, number, size);
-  Value &page = place.indices[kPageDim];
-  page = readElement(cast<BlockArgument>(op.getPages()).getArgNumber(),
-                     {page, number});
-  unsigned source = cast<BlockArgument>(op.getSource()).getArgNumber();
-  Value isPage =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, page,
-                            number32(signature.size(source, kPageDim)));
-  place.indices[dim] = arith::SubIOp::create(b, position, first);
-  Value end = arith::SubIOp::create(b, place.to, first);
-  place.to = arith::SelectOp::create(b, isPage, end, constant(0));
-  return place;
-}
-
 /// Returns the coordinates of box `box` of a tile, in the order of the tensor
 /// map.
 SmallVector<Value> CopyLowering::coordinates(const TensorMap &map,
@@ -126,8 +103,29 @@ void CopyLowering::forMapOfLoad(LoadOp op, ArrayRef<Value> coordinates,
   emit(map);
 }
 
-/// Issues one instruction for each box, of each page. The barrier completes
-/// with the last byte of all boxes.
+void CopyLowering::issue(const LoadTarget &target, Value to, Value map,
+                         ValueRange at) {
+  auto group = target.isOfPair ? NVVM::CTAGroupKindAttr::get(b.getContext(),
+                                                             layout.getGroup())
+                               : NVVM::CTAGroupKindAttr();
+  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+      b, to, map, at, target.barrier, /*im2colOffsets=*/ValueRange(),
+      /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
+      NVVM::TMALoadMode::TILE, /*isCTAOnly=*/!target.isOfPair, group,
+      /*predicate=*/Value());
+}
+
+Value CopyLowering::pointerToBox(const LoadTarget &target, int64_t box,
+                                 int64_t row) {
+  const Buffer &buffer = target.buffer;
+  Value to =
+      stagePointer(buffer, target.stage,
+                   box * buffer.boxBytes() + buffer.elementOffset(row, 0));
+  return target.isOfPair ? castPointer(clusterPointer(), to) : to;
+}
+
+/// Issues one instruction for each box. The barrier completes with the last
+/// byte of all boxes.
 LogicalResult CopyLowering::load(LoadOp op, const Buffer &buffer, Value stage,
                                  Value barrier) {
   std::optional<int64_t> bytes = buffer.full.bytes;
@@ -140,29 +138,16 @@ LogicalResult CopyLowering::load(LoadOp op, const Buffer &buffer, Value stage,
   bool isOfPair = buffer.ranks.full == ArrivalReach::Leader;
   if (isOfPair)
     barrier = castPointer(barrier.getType(), barrierOf(0, barrier));
-  auto group =
-      isOfPair ? NVVM::CTAGroupKindAttr::get(b.getContext(), layout.getGroup())
-               : NVVM::CTAGroupKindAttr();
-  int64_t rows = op.getPartType().getDimSize(0);
-  for (int64_t row = 0; row < rows; row += op.getRowsOfCopy()) {
-    for (int64_t box = 0; box < buffer.boxes(); ++box) {
-      Value to =
-          stagePointer(buffer, stage,
-                       box * buffer.boxBytes() + buffer.elementOffset(row, 0));
-      if (isOfPair)
-        to = castPointer(clusterPointer(), to);
-      CopyPlace place = placeOf(op, op.getIndices());
-      if (op.getPages())
-        place = placeInPage(op, place, row);
-      SmallVector<Value> at = coordinates(signature.tensorMap(op), place, box);
-      forMapOfLoad(op, at, [&](Value map) {
-        NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-            b, to, map, at, barrier, /*im2colOffsets=*/ValueRange(),
-            /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
-            NVVM::TMALoadMode::TILE, /*isCTAOnly=*/!isOfPair, group,
-            /*predicate=*/Value());
-      });
-    }
+  LoadTarget target{buffer, stage, barrier, isOfPair};
+  if (op.getPages()) {
+    loadPages(op, target);
+    return success();
+  }
+  for (int64_t box = 0; box < buffer.boxes(); ++box) {
+    Value to = pointerToBox(target, box);
+    SmallVector<Value> at =
+        coordinates(signature.tensorMap(op), placeOf(op, op.getIndices()), box);
+    forMapOfLoad(op, at, [&](Value map) { issue(target, to, map, at); });
   }
   return success();
 }
