@@ -110,14 +110,19 @@ void CopyLowering::loadWholePages(LoadOp op, const LoadTarget &target,
     }
 }
 
-void CopyLowering::loadCutPages(LoadOp op, const LoadTarget &target,
-                                const CopyPlace &place) {
-  int64_t rows = op.getPartType().getDimSize(0), step = op.getRowsOfCopy();
-  auto loop =
-      scf::ForOp::create(b, constant(0), constant(rows), constant(step));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value row = loop.getInductionVar();
+/// Keeps the loop small: it runs once for a sequence, and what an unrolled one
+/// has in registers the other path would lack.
+static Attribute keepRolled(Builder &b) {
+  MLIRContext *context = b.getContext();
+  auto unroll = LLVM::LoopUnrollAttr::get(context, b.getBoolAttr(true), {}, {},
+                                          {}, {}, {}, {});
+  return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {},
+                                       {}, {}, {}, {}, {}, {}, {}, {});
+}
+
+/// Loads `row` and the rows that are copied with it, with their own end.
+void CopyLowering::loadCutPart(LoadOp op, const LoadTarget &target,
+                               const CopyPlace &place, Value row) {
   CopyPlace part = placeInPage(op, place, row);
   Value bytes = arith::MulIOp::create(
       b, row, constant(target.buffer.elementOffset(/*row=*/1, 0)));
@@ -128,6 +133,24 @@ void CopyLowering::loadCutPages(LoadOp op, const LoadTarget &target,
     SmallVector<Value> at = coordinates(signature.tensorMap(op), part, box);
     forMapOfLoad(op, at, [&](Value map) { issue(target, to, map, at); });
   }
+}
+
+void CopyLowering::loadCutPages(LoadOp op, const LoadTarget &target,
+                                const CopyPlace &place) {
+  int64_t rows = op.getPartType().getDimSize(0), step = op.getRowsOfCopy();
+  auto loop = scf::WhileOp::create(
+      b, TypeRange{b.getI32Type()}, ValueRange{constant(0)},
+      [&](OpBuilder &, Location, ValueRange row) {
+        loadCutPart(op, target, place, row.front());
+        Value next = add(row.front(), step);
+        Value isMore = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, next,
+                                             constant(rows));
+        scf::ConditionOp::create(b, isMore, next);
+      },
+      [&](OpBuilder &, Location, ValueRange row) {
+        scf::YieldOp::create(b, row);
+      });
+  loop->setDiscardableAttr(kLoopAnnotation, keepRolled(b));
 }
 
 void CopyLowering::loadPages(LoadOp op, const LoadTarget &target) {

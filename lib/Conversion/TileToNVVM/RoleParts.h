@@ -101,6 +101,8 @@ private:
                       const CopyPlace &place);
   void loadCutPages(LoadOp op, const LoadTarget &target,
                     const CopyPlace &place);
+  void loadCutPart(LoadOp op, const LoadTarget &target, const CopyPlace &place,
+                   mlir::Value row);
   mlir::Value areAllInPages(LoadOp op, const CopyPlace &place);
   CopyPlace placeInPage(LoadOp op, CopyPlace place, mlir::Value row);
   llvm::SmallVector<mlir::Value> wholePart(LoadOp op, const CopyPlace &place,
