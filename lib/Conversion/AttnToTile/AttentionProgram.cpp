@@ -57,7 +57,7 @@ ScoreScale fa4::chooseScoreScale(AttentionOpInterface op,
 AttentionProgram::AttentionProgram(AttentionOpInterface op,
                                    tile::KernelOp kernel)
     : attention(op), kernel(kernel), order(getDimOrder(op.getLayout())),
-      b(op.getLoc(), op.getContext()) {
+      keyOrder(getKeyOrder(op)), b(op.getLoc(), op.getContext()) {
   b.setInsertionPointToStart(&kernel.getBody().front());
   zero = index(0);
   one = index(1);
@@ -91,7 +91,7 @@ void AttentionProgram::takeListedTile(Value number) {
   tileIndex = min(max(readIndex(getArgument(kTileNumbers), number), 0),
                   size(getArgument(kTileNumbers), 0));
   auto readTokens = [&](TokenSide side, const BoundNames &names) -> TokenRange {
-    if (!getMatrix(side))
+    if (!getMatrix(side) || !getArgument(names.first))
       return {};
     return clampTokens(side, {readIndex(getArgument(names.first), number),
                               readIndex(getArgument(names.end), number)});
@@ -149,7 +149,7 @@ Value AttentionProgram::size(Value memref, unsigned dim) {
 }
 
 Value AttentionProgram::headsOfGroup(Value q, Value k) {
-  return fold<arith::DivUIOp>(size(q, order.head), size(k, order.head));
+  return fold<arith::DivUIOp>(size(q, order.head), size(k, keyOrder.head));
 }
 
 Value AttentionProgram::countQueries(Value q) {
@@ -159,7 +159,7 @@ Value AttentionProgram::countQueries(Value q) {
 
 Value AttentionProgram::countKeys(Value k) {
   Value room = keyTokens.first ? sub(keyTokens.end, keyTokens.first)
-                               : size(k, order.seq);
+                               : size(k, keyOrder.seq);
   if (Value table = getPageTable())
     room = mul(room, size(table, kTablePages));
   Value lengths = getArgument("seqlens_k");
@@ -251,12 +251,14 @@ const TokenRange &AttentionProgram::rowsOf(Value memref) {
   return isOfCaller ? queryTokens : paddedRows;
 }
 
-DenseI64ArrayAttr AttentionProgram::tileDims() {
+DenseI64ArrayAttr AttentionProgram::tileDims(Value memref) {
+  const DimOrder &order = orderOf(memref);
   return b.getDenseI64ArrayAttr({order.seq, order.dim});
 }
 
 SmallVector<Value> AttentionProgram::indices(Value memref, Value position,
                                              Value head) {
+  const DimOrder &order = orderOf(memref);
   SmallVector<Value> result(order.rank);
   if (order.batch)
     result[*order.batch] = batch;
@@ -285,7 +287,7 @@ Value AttentionProgram::loadTile(Value memref, int64_t rows, Value position,
       VectorType::get({rows, type.getShape().back()}, type.getElementType());
   auto load =
       tile::LoadOp::create(b, tile, memref, indices(memref, position, head),
-                           /*to=*/getEndOfLoads(memref), tileDims());
+                           /*to=*/getEndOfLoads(memref), tileDims(memref));
   if (Value table = getPageTable(); table && isOfKeys(memref))
     load.getPagesMutable().assign(table);
   return load;
@@ -294,7 +296,7 @@ Value AttentionProgram::loadTile(Value memref, int64_t rows, Value position,
 void AttentionProgram::storeTile(Value tile, Value memref, Value position,
                                  Value head) {
   tile::StoreOp::create(b, tile, memref, indices(memref, position, head),
-                        /*to=*/tokensOf(memref).end, tileDims());
+                        /*to=*/tokensOf(memref).end, tileDims(memref));
 }
 
 Value AttentionProgram::loadRows(Value memref, int64_t rows, Value position,

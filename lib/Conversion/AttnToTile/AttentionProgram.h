@@ -201,11 +201,11 @@ protected:
   indices(mlir::Value memref, mlir::Value position, mlir::Value head);
   llvm::SmallVector<mlir::Value>
   rowIndices(mlir::Value memref, mlir::Value position, mlir::Value head);
-  mlir::DenseI64ArrayAttr tileDims();
+  mlir::DenseI64ArrayAttr tileDims(mlir::Value memref);
 
   attn::AttentionOpInterface attention;
   tile::KernelOp kernel;
-  attn::DimOrder order;
+  attn::DimOrder order, keyOrder; ///< Of q and out, and of k and v.
   mlir::ImplicitLocOpBuilder b;
   mlir::Value zero, one;
   mlir::Value tileIndex;   ///< The number of the work tile in its head.
@@ -219,6 +219,9 @@ private:
   void takeListedTile(mlir::Value number);
   llvm::StringRef getName(mlir::Value argument);
   bool isOfKeys(mlir::Value memref);
+  const attn::DimOrder &orderOf(mlir::Value memref) {
+    return isOfKeys(memref) ? keyOrder : order;
+  }
   const TokenRange &tokensOf(mlir::Value memref);
   /// Returns the row of a matrix at which tiles end: that behind the last query
   /// or key of the sequence, if its length stands in memory or its keys lie in

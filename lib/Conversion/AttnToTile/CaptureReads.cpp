@@ -109,7 +109,8 @@ SizeOfOperand fa4::getCountOfIndex(AttentionOpInterface op, unsigned index) {
   default:
     if (op.getPageTable())
       return {getKeyCapacity(op),
-              llvm::formatv("SeqPages * {0}", size(op.getK(), order.seq))};
+              llvm::formatv("SeqPages * {0}",
+                            size(op.getK(), getKeyOrder(op).seq))};
     return {size(op.getK(), order.seq), order.isPacked() ? "Tk" : "Sk"};
   }
 }

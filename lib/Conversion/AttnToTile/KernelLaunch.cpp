@@ -53,14 +53,15 @@ void DimNames::learnOutputs(AttentionOpInterface op) {
 
 SmallVector<StringRef> DimNames::keys() const {
   if (!hasPages)
-    return data(order.isPacked() ? "Tk" : "Sk", "Hkv");
-  SmallVector<StringRef> names = data("PageSize", "Hkv");
-  names[*order.batch] = "Pages";
+    return data(order, order.isPacked() ? "Tk" : "Sk", "Hkv");
+  SmallVector<StringRef> names = data(keyOrder, "PageSize", "Hkv");
+  names[*keyOrder.batch] = "Pages";
   return names;
 }
 
 DimNames::DimNames(AttentionOpInterface op)
-    : order(getDimOrder(op.getLayout())), hasPages(bool(op.getPageTable())) {
+    : order(getDimOrder(op.getLayout())), keyOrder(getKeyOrder(op)),
+      hasPages(bool(op.getPageTable())) {
   learn(op.getQ().getType(), queries());
   learn(op.getK().getType(), keys());
   learn(op.getV().getType(), keys());
@@ -134,13 +135,13 @@ OpFoldResult Conversion::min(OpFoldResult a, OpFoldResult b) {
 
 OpFoldResult Conversion::countKeyUnits() {
   return op.getPageTable() ? getSizes(op.getPageTable())[kTablePages]
-                           : getSizes(op.getK())[names.order.seq];
+                           : getSizes(op.getK())[names.keyOrder.seq];
 }
 
 int64_t Conversion::getKeysOfUnit() {
-  return op.getPageTable()
-             ? cast<ShapedType>(op.getK().getType()).getDimSize(names.order.seq)
-             : 1;
+  return op.getPageTable() ? cast<ShapedType>(op.getK().getType())
+                                 .getDimSize(names.keyOrder.seq)
+                           : 1;
 }
 
 OpFoldResult Conversion::share(const tile::SharedSize &shared,
@@ -257,7 +258,8 @@ void KernelLaunch::addMatrices() {
   addInput("v", op.getV(), conversion.names.keys());
   if (conversion.names.order.isPacked()) {
     addInput("cu_seqlens_q", op.getCuSeqlensQ(), conversion.names.bounds());
-    addInput("cu_seqlens_k", op.getCuSeqlensK(), conversion.names.bounds());
+    if (op.getCuSeqlensK())
+      addInput("cu_seqlens_k", op.getCuSeqlensK(), conversion.names.bounds());
   }
   if (op.getSeqlensK())
     addInput("seqlens_k", op.getSeqlensK(), conversion.names.sequences());
@@ -277,9 +279,7 @@ void KernelLaunch::addPageTable(Value table) {
   StringRef pages = getKeysName();
   if (llvm::isDigit(pages.front()))
     return;
-  AttentionOpInterface op = conversion.op;
-  int64_t most = kMaxSize / cast<ShapedType>(op.getK().getType())
-                                .getDimSize(conversion.names.order.seq);
+  int64_t most = kMaxSize / conversion.getKeysOfUnit();
   require(pages + " <= " + Twine(most), "the number of pages of a sequence, " +
                                             pages + ", must be at most " +
                                             Twine(most));
@@ -287,7 +287,7 @@ void KernelLaunch::addPageTable(Value table) {
 
 StringRef KernelLaunch::getKeysName() const {
   return pageTable ? getDim(*pageTable, kTablePages)
-                   : getDim(1, conversion.names.order.seq);
+                   : getDim(1, conversion.names.keyOrder.seq);
 }
 
 /// Without keys, the LSE of a row is its sink. No kernel runs then, and there
@@ -440,8 +440,8 @@ void KernelLaunch::requireSizes() {
 /// The op's verifier checks static numbers of heads. For dynamic ones, the
 /// launch has a condition instead.
 void KernelLaunch::requireHeadGroups() {
-  unsigned dim = conversion.names.order.head;
-  StringRef queryHeads = getDim(0, dim), keyHeads = getDim(1, dim);
+  StringRef queryHeads = getDim(0, conversion.names.order.head),
+            keyHeads = getDim(1, conversion.names.keyOrder.head);
   auto isName = [](StringRef size) { return !llvm::isDigit(size.front()); };
   if (!isName(queryHeads) && !isName(keyHeads))
     return;

@@ -27,7 +27,7 @@ public:
   explicit DimNames(attn::AttentionOpInterface op);
 
   llvm::SmallVector<llvm::StringRef> queries() const {
-    return data(order.isPacked() ? "Tq" : "Sq", "Hq");
+    return data(order, order.isPacked() ? "Tq" : "Sq", "Hq");
   }
   llvm::SmallVector<llvm::StringRef> keys() const;
   llvm::SmallVector<llvm::StringRef> pageTable() const {
@@ -53,11 +53,11 @@ public:
     return found == sizes.end() ? std::set<int64_t>() : found->second;
   }
 
-  const attn::DimOrder order;
+  const attn::DimOrder order, keyOrder; ///< Of q and out, and of k and v.
 
 private:
-  llvm::SmallVector<llvm::StringRef> data(llvm::StringRef seq,
-                                          llvm::StringRef head) const {
+  static llvm::SmallVector<llvm::StringRef>
+  data(const attn::DimOrder &order, llvm::StringRef seq, llvm::StringRef head) {
     llvm::SmallVector<llvm::StringRef> names(order.rank, "D");
     if (order.batch)
       names[*order.batch] = "B";

@@ -75,7 +75,8 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
     addRows("page_table", op.getPageTable().getType());
   if (op.getCuSeqlensQ()) {
     addRows("cu_seqlens_q", op.getCuSeqlensQ().getType());
-    addRows("cu_seqlens_k", op.getCuSeqlensK().getType());
+    if (op.getCuSeqlensK())
+      addRows("cu_seqlens_k", op.getCuSeqlensK().getType());
   }
   if (auto sdpa = dyn_cast<SdpaOp>(op.getOperation())) {
     // Lanes round what leaves, to whatever type.
@@ -270,8 +271,8 @@ static Reason checkTurns(AttentionOpInterface op,
 static Reason checkPages(AttentionOpInterface op) {
   if (!op.getPageTable())
     return std::nullopt;
-  int64_t size = cast<ShapedType>(op.getK().getType())
-                     .getDimSize(getDimOrder(op.getLayout()).seq);
+  int64_t size =
+      cast<ShapedType>(op.getK().getType()).getDimSize(getKeyOrder(op).seq);
   if (ShapedType::isDynamic(size))
     return "a dynamic page size";
   if (size % kPageStep != 0)

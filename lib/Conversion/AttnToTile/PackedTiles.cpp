@@ -27,7 +27,8 @@ fa4::launchPackedTiles(Conversion &conversion,
   launch.addInput(isOfQueries ? "q" : "k", matrix,
                   isOfQueries ? names.queries() : names.keys());
   launch.addInput("cu_seqlens_q", op.getCuSeqlensQ(), names.bounds());
-  launch.addInput("cu_seqlens_k", op.getCuSeqlensK(), names.bounds());
+  if (op.getCuSeqlensK())
+    launch.addInput("cu_seqlens_k", op.getCuSeqlensK(), names.bounds());
   PackedTiles tiles;
   tiles.count = tile::addSizes(
       tile::countBlocks(launch.getDim(0, names.order.seq), request.rows),
@@ -37,15 +38,17 @@ fa4::launchPackedTiles(Conversion &conversion,
       conversion.add(conversion.countBlocks(tokens, request.rows),
                      conversion.getSizes(bounds).front());
   for (StringRef name : llvm::concat<const llvm::StringLiteral>(
-           ArrayRef(kTileCounts), kListColumns))
+           ArrayRef(kTileCounts), getListColumns(op)))
     tiles.columns.emplace_back(
         name,
         conversion.createWorkspace(count, conversion.builder.getI32Type()));
   // Without rows, no kernel reads the list.
   for (auto &[name, numbers] : tiles.columns)
     launch.addOutput(name, numbers, {tiles.count}, kOnce, 0.0f);
+  unsigned firstColumn = launch.getNumArguments() - tiles.columns.size();
   launch.emit(isOfQueries ? "_query_tiles_kernel" : "_key_tiles_kernel",
-              launch.countHeads(3, kListedTiles), [&](tile::KernelOp kernel) {
+              launch.countHeads(firstColumn, kListedTiles),
+              [&](tile::KernelOp kernel) {
                 buildPackedTilesProgram(op, kernel, request);
               });
   return tiles;

@@ -42,7 +42,10 @@ SmallVector<Value> PackedTilesProgram::addSequence(Value sequence, Value tiles,
                                                    ValueRange before) {
   using Predicate = arith::CmpIPredicate;
   TokenRange queries = readBounds(TokenSide::Queries, sequence);
-  TokenRange keys = readBounds(TokenSide::Keys, sequence);
+  // Keys in pages begin with 0.
+  TokenRange keys;
+  if (!attention.getPageTable())
+    keys = readBounds(TokenSide::Keys, sequence);
   TokenRange tokens = clampTokens(
       request.side, request.side == TokenSide::Queries ? queries : keys);
   Value firstTile = before.back();
@@ -52,8 +55,10 @@ SmallVector<Value> PackedTilesProgram::addSequence(Value sequence, Value tiles,
       arith::AndIOp::create(b, less(tiles, over(firstTile), Predicate::sge),
                             less(tiles, over(endTile), Predicate::slt));
   Value number = arith::SubIOp::create(b, tiles, over(firstTile));
-  Value listed[] = {over(sequence),    number,           over(queries.first),
-                    over(queries.end), over(keys.first), over(keys.end)};
+  SmallVector<Value> listed = {over(sequence), number, over(queries.first),
+                               over(queries.end)};
+  if (keys.first)
+    listed.append({over(keys.first), over(keys.end)});
   SmallVector<Value> behind;
   for (auto [column, value] : llvm::zip_equal(before.drop_back(), listed))
     behind.push_back(arith::SelectOp::create(b, isOfSequence, value, column));
@@ -73,14 +78,15 @@ void PackedTilesProgram::build() {
       tile::WorkTileOp::create(b, TypeRange{b.getIndexType()}).getResult(0);
   Value first = mul(work, index(kListedTiles));
   Value tiles = positions(kListedTiles, first);
-  SmallVector<Value> init(std::size(kListColumns), over(zero));
+  ArrayRef<llvm::StringLiteral> columns = getListColumns(attention);
+  SmallVector<Value> init(columns.size(), over(zero));
   init.push_back(zero);
   ValueRange listed = repeat(countSequences(request.side), init,
                              [&](Value sequence, ValueRange before) {
                                return addSequence(sequence, tiles, before);
                              });
   store(over(listed.back()), kTileCounts, first);
-  for (auto [name, column] : llvm::zip_equal(kListColumns, listed.drop_back()))
+  for (auto [name, column] : llvm::zip_equal(columns, listed.drop_back()))
     store(column, name, first);
 }
 

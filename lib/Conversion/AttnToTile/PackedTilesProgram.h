@@ -52,6 +52,12 @@ inline constexpr llvm::StringLiteral kListColumns[] = {
     kTileSequences,   kTileNumbers,    kTileQueries.first,
     kTileQueries.end, kTileKeys.first, kTileKeys.end};
 
+/// Returns those of an op. Keys in pages have no bounds.
+inline llvm::ArrayRef<llvm::StringLiteral>
+getListColumns(attn::AttentionOpInterface op) {
+  return llvm::ArrayRef(kListColumns).drop_back(op.getPageTable() ? 2 : 0);
+}
+
 /// Fills the empty body of a kernel. The arguments:
 ///
 ///   q, or k                     by the side

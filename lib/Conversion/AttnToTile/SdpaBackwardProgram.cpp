@@ -223,7 +223,7 @@ void SdpaBackwardProgram::addToSums(Value part, Value block, Value queryHead,
   if (column != 0)
     place[order.dim] = index(column);
   tile::ReduceAddOp::create(b, part, sums, place,
-                            /*to=*/queryTokens.end, turn, tileDims());
+                            /*to=*/queryTokens.end, turn, tileDims(sums));
   if (turns)
     tile::PassTurnOp::create(b, turn);
 }

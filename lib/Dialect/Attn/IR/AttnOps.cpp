@@ -186,9 +186,18 @@ static RankedTensorType withElementType(Value like, Type elementType) {
                                elementType);
 }
 
+DimOrder fa4::attn::getKeyOrder(AttentionOpInterface op) {
+  Layout layout = op.getLayout();
+  if (op.getPageTable() && layout == Layout::thd)
+    layout = Layout::bshd;
+  if (op.getPageTable() && layout == Layout::htd)
+    layout = Layout::bhsd;
+  return getDimOrder(layout);
+}
+
 int64_t fa4::attn::getKeyCapacity(AttentionOpInterface op) {
-  int64_t keys = cast<ShapedType>(op.getK().getType())
-                     .getDimSize(getDimOrder(op.getLayout()).seq);
+  int64_t keys =
+      cast<ShapedType>(op.getK().getType()).getDimSize(getKeyOrder(op).seq);
   if (!op.getPageTable())
     return keys;
   int64_t pages =
@@ -211,7 +220,7 @@ static RankedTensorType inferSdpaType(Layout layout, ShapedType q, ShapedType k,
     out[*batch] = mergeSizes(out[*batch], other);
   }
   if (index == 0) {
-    out[order.dim] = v.getDimSize(order.dim);
+    out[order.dim] = v.getShape().back();
     return RankedTensorType::get(out, elementType);
   }
   SmallVector<int64_t> lse(order.lseRank());
@@ -283,7 +292,7 @@ LogicalResult SdpaOp::reifyResultShapes(OpBuilder &builder,
     lse[*order.lseBatch()] = out[*order.batch];
   lse[order.lseHead()] = out[order.head];
   lse[order.lseSeq()] = out[order.seq];
-  out[order.dim] = dimOf(builder, getLoc(), getV(), order.dim);
+  out[order.dim] = dimOf(builder, getLoc(), getV(), getKeyOrder(*this).dim);
   shapes.push_back(std::move(out));
   if (getLse())
     shapes.push_back(std::move(lse));

@@ -70,12 +70,14 @@ static SmallVector<TiledDims> getOutputDims(AttentionOpInterface op) {
 static TiledDims getOperandDims(AttentionOpInterface op, Value value) {
   DimOrder order = getDimOrder(op.getLayout());
   if (value == op.getK() || value == op.getV()) {
-    TiledDims dims = getDataDims(order, true);
+    TiledDims dims = getDataDims(getKeyOrder(op), true);
     // Any sequence may have any page.
     if (op.getPageTable())
       dims.batch = std::nullopt;
     return dims;
   }
+  if (value == op.getPageTable() && order.isPacked())
+    return {};
   if (value == op.getPageTable())
     return {kTableSequences, std::nullopt, false};
   if (value == op.getSeqlensK())
@@ -112,12 +114,13 @@ static OpFoldResult apply(OpBuilder &builder, Location loc, AffineExpr expr,
 
 /// Returns the number of query heads that share a key/value head: Hq / Hkv.
 static OpFoldResult getGroup(OpBuilder &builder, AttentionOpInterface op) {
-  unsigned head = getDimOrder(op.getLayout()).head;
   AffineExpr hq = builder.getAffineSymbolExpr(0);
   AffineExpr hkv = builder.getAffineSymbolExpr(1);
-  return apply(builder, op.getLoc(), hq.floorDiv(hkv),
-               {getSize(builder, op.getLoc(), op.getQ(), head),
-                getSize(builder, op.getLoc(), op.getK(), head)});
+  return apply(
+      builder, op.getLoc(), hq.floorDiv(hkv),
+      {getSize(builder, op.getLoc(), op.getQ(),
+               getDimOrder(op.getLayout()).head),
+       getSize(builder, op.getLoc(), op.getK(), getKeyOrder(op).head)});
 }
 
 static OpFoldResult multiply(OpBuilder &builder, Location loc, OpFoldResult a,
@@ -238,7 +241,8 @@ static SmallVector<Range> getIterationDomain(OpBuilder &builder,
     domain.push_back(
         {zero, getSize(builder, op.getLoc(), op.getQ(), *order.batch), one});
   domain.push_back(
-      {zero, getSize(builder, op.getLoc(), op.getK(), order.head), one});
+      {zero, getSize(builder, op.getLoc(), op.getK(), getKeyOrder(op).head),
+       one});
   return domain;
 }
 

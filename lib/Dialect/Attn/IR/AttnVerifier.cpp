@@ -128,12 +128,14 @@ static LogicalResult verifyTensorsOrMemRefs(AttentionOpInterface op) {
 
 static LogicalResult verifyQkv(AttentionOpInterface op, SizeChecker &sizes) {
   Layout layout = op.getLayout();
-  DimOrder order = getDimOrder(layout);
+  DimOrder order = getDimOrder(layout), keyOrder = getKeyOrder(op);
   std::pair<Value, StringRef> qkv[] = {
       {op.getQ(), "q"}, {op.getK(), "k"}, {op.getV(), "v"}};
-  for (auto [value, name] : qkv)
-    if (failed(verifyRank(op, value, name, order.rank, layout)))
+  for (auto [value, name] : qkv) {
+    unsigned rank = name == "q" ? order.rank : keyOrder.rank;
+    if (failed(verifyRank(op, value, name, rank, layout)))
       return failure();
+  }
 
   Type element = cast<ShapedType>(op.getQ().getType()).getElementType();
   if (!isSupportedInputType(element))
@@ -155,10 +157,10 @@ static LogicalResult verifyQkv(AttentionOpInterface op, SizeChecker &sizes) {
   }
   if (failed(
           unifyData(sizes, order, op.getQ().getType(), "q", sq, "Hq", "D")) ||
-      failed(unifyData(sizes, order, op.getK().getType(), "k", sk, "Hkv", "D",
-                       sequences)) ||
-      failed(unifyData(sizes, order, op.getV().getType(), "v", sk, "Hkv", "Dv",
-                       sequences)))
+      failed(unifyData(sizes, keyOrder, op.getK().getType(), "k", sk, "Hkv",
+                       "D", sequences)) ||
+      failed(unifyData(sizes, keyOrder, op.getV().getType(), "v", sk, "Hkv",
+                       "Dv", sequences)))
     return failure();
 
   for (StringRef letter : {"D", "Dv", "Hq", "Hkv", "S"})
@@ -181,7 +183,10 @@ static LogicalResult verifyLengths(AttentionOpInterface op,
                                    SizeChecker &sizes) {
   bool packed = getDimOrder(op.getLayout()).isPacked();
   Value cuQ = op.getCuSeqlensQ(), cuK = op.getCuSeqlensK();
-  if (!cuQ != !cuK)
+  if (cuK && op.getPageTable())
+    return op->emitOpError("cu_seqlens has that of k beside page_table, by "
+                           "which keys are found");
+  if (!cuQ != !cuK && !op.getPageTable())
     return op->emitOpError(
         "cu_seqlens_q and cu_seqlens_k must be given together");
   if (packed && !cuQ)
@@ -219,8 +224,9 @@ static LogicalResult verifyPageTable(AttentionOpInterface op,
   Value table = op.getPageTable();
   if (!table)
     return success();
-  if (getDimOrder(op.getLayout()).batch != 0u)
-    return op->emitOpError("page_table needs layout bshd or bhsd, got ")
+  if (getKeyOrder(op).batch != 0u)
+    return op->emitOpError("page_table needs layout bshd, bhsd, thd or htd, "
+                           "got ")
            << stringifyLayout(op.getLayout());
   auto isI32 = [](Type type) { return type.isSignlessInteger(32); };
   if (!isTensorOrMemRefOf(table.getType(), 2, isI32))

@@ -35,7 +35,8 @@ using namespace fa4::attn;
 AttnDecomposer::AttnDecomposer(RewriterBase &rewriter, AttentionOpInterface op,
                                int64_t queryBlock)
     : MatrixBuilder(op.getLoc(), rewriter), rewriter(rewriter), op(op),
-      order(getDimOrder(op.getLayout())), queryBlock(queryBlock) {
+      order(getDimOrder(op.getLayout())), keyOrder(getKeyOrder(op)),
+      queryBlock(queryBlock) {
   b.setInsertionPoint(op);
   q = asTensor(op.getQ());
   k = asTensor(op.getK());
@@ -120,8 +121,19 @@ Value AttnDecomposer::getGroupSize() {
   OpFoldResult size = affine::makeComposedFoldedAffineApply(
       b, b.getLoc(), hq.floorDiv(hkv),
       {tensor::getMixedSize(b, b.getLoc(), q, order.head),
-       tensor::getMixedSize(b, b.getLoc(), k, order.head)});
+       tensor::getMixedSize(b, b.getLoc(), k, keyOrder.head)});
   return getValueOrCreateConstantIndexOp(b, b.getLoc(), size);
+}
+
+OpFoldResult AttnDecomposer::getKeyCapacityOfSequence() {
+  OpFoldResult keys = tensor::getMixedSize(b, b.getLoc(), k, keyOrder.seq);
+  if (!op.getPageTable())
+    return keys;
+  AffineExpr rows = b.getAffineSymbolExpr(0), pages = b.getAffineSymbolExpr(1);
+  return affine::makeComposedFoldedAffineApply(
+      b, b.getLoc(), rows * pages,
+      {keys, tensor::getMixedSize(b, b.getLoc(), asTensor(op.getPageTable()),
+                                  kTablePages)});
 }
 
 SequenceBounds AttnDecomposer::getBounds(Value sequence) {
@@ -130,30 +142,25 @@ SequenceBounds AttnDecomposer::getBounds(Value sequence) {
         tensor::ExtractOp::create(b, asTensor(vector), ValueRange{position});
     return arith::IndexCastOp::create(b, b.getIndexType(), element);
   };
-  SequenceBounds bounds;
-  if (order.batch) {
-    bounds.queryStart = bounds.keyStart = b.getIndexAttr(0);
-    bounds.queryLength = tensor::getMixedSize(b, b.getLoc(), q, order.seq);
-    bounds.keyLength = tensor::getMixedSize(b, b.getLoc(), k, order.seq);
-    if (Value table = op.getPageTable()) {
-      AffineExpr rows = b.getAffineSymbolExpr(0),
-                 pages = b.getAffineSymbolExpr(1);
-      bounds.keyLength = affine::makeComposedFoldedAffineApply(
-          b, b.getLoc(), rows * pages,
-          {bounds.keyLength,
-           tensor::getMixedSize(b, b.getLoc(), asTensor(table), kTablePages)});
-    }
-  } else {
+  auto cut = [&](Value prefixSums, OpFoldResult &start, OpFoldResult &length) {
     Value next = arith::AddIOp::create(b, sequence, index(1));
-    auto cut = [&](Value prefixSums, OpFoldResult &start,
-                   OpFoldResult &length) {
-      Value first = load(prefixSums, sequence);
-      start = first;
-      length =
-          arith::SubIOp::create(b, load(prefixSums, next), first).getResult();
-    };
-    cut(op.getCuSeqlensQ(), bounds.queryStart, bounds.queryLength);
-    cut(op.getCuSeqlensK(), bounds.keyStart, bounds.keyLength);
+    Value first = load(prefixSums, sequence);
+    start = first;
+    length =
+        arith::SubIOp::create(b, load(prefixSums, next), first).getResult();
+  };
+  SequenceBounds bounds;
+  if (Value prefixSums = op.getCuSeqlensQ()) {
+    cut(prefixSums, bounds.queryStart, bounds.queryLength);
+  } else {
+    bounds.queryStart = b.getIndexAttr(0);
+    bounds.queryLength = tensor::getMixedSize(b, b.getLoc(), q, order.seq);
+  }
+  if (Value prefixSums = op.getCuSeqlensK()) {
+    cut(prefixSums, bounds.keyStart, bounds.keyLength);
+  } else {
+    bounds.keyStart = b.getIndexAttr(0);
+    bounds.keyLength = getKeyCapacityOfSequence();
   }
   bounds.keyCapacity = bounds.keyLength;
   if (Value lengths = op.getSeqlensK())
@@ -237,8 +244,8 @@ Value AttnDecomposer::gatherPages(Value tensor, Value batch, Value head,
                                   OpFoldResult count) {
   Value table = asTensor(op.getPageTable());
   Value pageSize = getValueOrCreateConstantIndexOp(
-      b, b.getLoc(), tensor::getMixedSize(b, b.getLoc(), tensor, order.seq));
-  OpFoldResult dim = tensor::getMixedSize(b, b.getLoc(), tensor, order.dim);
+      b, b.getLoc(), tensor::getMixedSize(b, b.getLoc(), tensor, keyOrder.seq));
+  OpFoldResult dim = tensor::getMixedSize(b, b.getLoc(), tensor, keyOrder.dim);
   Value keys = tensor::EmptyOp::create(
       b, ArrayRef<OpFoldResult>{count, dim},
       cast<ShapedType>(tensor.getType()).getElementType());
@@ -249,11 +256,11 @@ Value AttnDecomposer::gatherPages(Value tensor, Value batch, Value head,
         Value number = arith::DivUIOp::create(builder, loc, key, pageSize);
         Value page = tensor::ExtractOp::create(builder, loc, table,
                                                ValueRange{batch, number});
-        SmallVector<Value> at(order.rank, head);
-        at[*order.batch] = arith::IndexCastOp::create(
+        SmallVector<Value> at(keyOrder.rank, head);
+        at[*keyOrder.batch] = arith::IndexCastOp::create(
             builder, loc, builder.getIndexType(), page);
-        at[order.seq] = arith::RemUIOp::create(builder, loc, key, pageSize);
-        at[order.dim] = linalg::IndexOp::create(builder, loc, 1);
+        at[keyOrder.seq] = arith::RemUIOp::create(builder, loc, key, pageSize);
+        at[keyOrder.dim] = linalg::IndexOp::create(builder, loc, 1);
         return tensor::ExtractOp::create(builder, loc, tensor, at);
       });
 }

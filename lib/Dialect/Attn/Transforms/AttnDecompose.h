@@ -134,7 +134,7 @@ protected:
 
   mlir::RewriterBase &rewriter;
   AttentionOpInterface op;
-  DimOrder order;
+  DimOrder order, keyOrder; ///< Of q and out, and of k and v.
   int64_t queryBlock;
   mlir::Value q, k, v, scale, group;
 
@@ -144,6 +144,7 @@ private:
   }
   bool hasNoBatch() const { return order.batch && isEmpty(q, *order.batch); }
   void computeScale();
+  mlir::OpFoldResult getKeyCapacityOfSequence();
   mlir::Value gatherPages(mlir::Value tensor, mlir::Value batch,
                           mlir::Value head, mlir::OpFoldResult count);
   mlir::Value isVisible(mlir::OpBuilder &builder, mlir::Location loc,

@@ -238,7 +238,7 @@ void SdpaDecomposer::run() {
   if (hasNoKeys())
     return runWithoutKeys(inits);
   SmallVector<OpFoldResult> bounds = {
-      getNumSequences(), tensor::getMixedSize(b, b.getLoc(), k, order.head)};
+      getNumSequences(), tensor::getMixedSize(b, b.getLoc(), k, keyOrder.head)};
   auto forall = scf::ForallOp::create(b, bounds, inits,
                                       /*mapping=*/std::nullopt);
   SmallVector<Value> outputs(forall.getResults());

@@ -109,6 +109,21 @@ static unsigned countDescriptors(RoleOp role, const TargetDescription &target) {
   return count;
 }
 
+/// Returns the registers that loads from pages take: where the table is and how
+/// large, and the pages of the parts of a tile, which are read before they are
+/// copied (lib/Conversion/TileToNVVM/PageCopies.cpp).
+static unsigned countPageRegisters(RoleOp role) {
+  constexpr unsigned kTable = 16;
+  unsigned most = 0;
+  role.walk([&](LoadOp load) {
+    if (!load.getPages())
+      return;
+    int64_t parts = load.getPartType().getDimSize(0) / load.getRowsOfCopy();
+    most = std::max(most, kTable + unsigned(std::min<int64_t>(parts, 8)));
+  });
+  return most;
+}
+
 static bool reducesRows(RoleOp role) {
   return fa4::containsOp<vector::MultiDimReductionOp, vector::ReductionOp>(
       role);
@@ -151,7 +166,8 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
     unsigned descriptors = countDescriptors(role, target);
     demand.wantedRegisters = kRegisterSlack + role.getFacts().stateRegisters +
                              descriptors -
-                             std::min(descriptors, kUniformDescriptors);
+                             std::min(descriptors, kUniformDescriptors) +
+                             countPageRegisters(role);
     return demand;
   }
   unsigned row = 0, copied = 0;

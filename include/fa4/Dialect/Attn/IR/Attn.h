@@ -84,6 +84,11 @@ mlir::Type getDefaultOutputType(mlir::Type inputType);
 
 namespace fa4::attn {
 
+/// Returns the order of the dimensions of k and v: that of the op's layout, or,
+/// for pages beside packed queries, that of the layout with a batch dimension,
+/// which is for the pages then.
+DimOrder getKeyOrder(AttentionOpInterface op);
+
 /// Returns the number of keys that a sequence has room for, in tensors or in
 /// pages; in packed layouts, that of all sequences. kDynamic if a size that it
 /// depends on is dynamic.

@@ -111,7 +111,9 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
     Several sequences may share pages. That `0 <= page_table[b, n] < P` is the
     caller's promise for pages that have a key `j < Sk`; other entries and the
     rows of pages that are no keys of a sequence are not read for it. vLLM and
-    FlashAttention call it `block_table`. The layout is `bshd` or `bhsd`.
+    FlashAttention call it `block_table`. The layout is `bshd` or `bhsd`, or, for
+    packed queries, `thd` (`htd`): k and v have that of `bshd` (`bhsd`) then, and
+    `cu_seqlens` is that of q alone.
 
     **Attributes.** `scale` is the factor of q.k, `1 / sqrt(D)` if not given.
     `mask` is absent for full attention.
@@ -202,8 +204,8 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
   let assemblyFormat = [{
     $q `,` $k `,` $v `layout` `` $layout (`mask` `` $mask^)?
     (`scale` `(` $scale^ `)`)?
-    (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:`
-       type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
+    (`cu_seqlens` `(` $cu_seqlens_q^ (`,` $cu_seqlens_k^)? `:`
+       type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`)?
     (`seqlens_k` `(` $seqlens_k^ `:` type($seqlens_k) `)`)?
     (`page_table` `(` $page_table^ `:` type($page_table) `)`)?
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
