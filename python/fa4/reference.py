@@ -132,20 +132,25 @@ class _Problem:
                 f"unknown layout {self.layout!r}, expected one of {LAYOUTS}"
             )
         packed = "t" in self.layout
-        for cu_seqlens in (self.cu_seqlens_q, self.cu_seqlens_k):
-            if packed != (cu_seqlens is not None):
+        for cu_seqlens, needed in ((self.cu_seqlens_q, packed), (self.cu_seqlens_k, packed and self.page_table is None)):
+            if needed != (cu_seqlens is not None):
                 raise ValueError(
-                    f"layout {self.layout} {'needs' if packed else 'has no'} cu_seqlens"
+                    f"layout {self.layout} {'needs' if needed else 'has no'} cu_seqlens"
                 )
 
+    @property
+    def key_layout(self):
+        """The layout of k and v: pages are as sequences of a batch."""
+        return self.layout if self.page_table is None else self.layout.replace("thd", "bshd").replace("htd", "bhsd")
+
     def check_shapes(self, q, k, v):
-        for name, x in (("q", q), ("k", k), ("v", v)):
-            if x.ndim != len(self.layout):
-                raise ValueError(f"{name} has shape {x.shape}, layout is {self.layout}")
-        head = self.layout.index("h")
-        if q.shape[head] % k.shape[head]:
+        for name, x, layout in (("q", q, self.layout), ("k", k, self.key_layout), ("v", v, self.key_layout)):
+            if x.ndim != len(layout):
+                raise ValueError(f"{name} has shape {x.shape}, layout is {layout}")
+        heads, key_heads = q.shape[self.layout.index("h")], k.shape[self.key_layout.index("h")]
+        if heads % key_heads:
             raise ValueError(
-                f"{q.shape[head]} query heads over {k.shape[head]} key/value heads"
+                f"{heads} query heads over {key_heads} key/value heads"
             )
 
     def sequences(self, batch):
@@ -155,11 +160,12 @@ class _Problem:
         if self.cu_seqlens_q is not None:
             cu_q, cu_k = self.cu_seqlens_q, self.cu_seqlens_k
             for b in range(len(cu_q) - 1):
-                keys = cu_k[b + 1] - cu_k[b]
-                if self.seqlens_k is not None:
-                    keys = self.seqlens_k[b]
+                keys = None if self.seqlens_k is None else self.seqlens_k[b]
                 rows = slice(cu_q[b], cu_q[b + 1])
-                yield b, rows, slice(cu_k[b], cu_k[b] + keys), (slice(None), rows)
+                of_keys = (b, slice(None, keys))
+                if cu_k is not None:
+                    of_keys = slice(cu_k[b], cu_k[b + 1] if keys is None else cu_k[b] + keys)
+                yield b, rows, of_keys, (slice(None), rows)
             return
         for b in range(batch):
             keys = None if self.seqlens_k is None else self.seqlens_k[b]
@@ -282,8 +288,8 @@ def _sdpa(q, k, v, problem, p_dtype=None):
     compute, layout = problem.compute, problem.layout
     out = np.zeros(out_shape(q.shape, v.shape), compute)
     lse = np.full(lse_shape(q.shape, layout), -np.inf, compute)
-    q_, k_, v_ = (_token_major(x.astype(compute), layout) for x in (q, k, v))
-    k_, v_ = problem.from_pages(k_), problem.from_pages(v_)
+    q_ = _token_major(q.astype(compute), layout)
+    k_, v_ = (problem.from_pages(_token_major(x.astype(compute), problem.key_layout)) for x in (k, v))
     out_ = _token_major(out, layout)
     heads = q_.shape[-2]
     group = heads // k_.shape[-2]

@@ -36,6 +36,9 @@ FORMS = {
     "sinks": dict(sizes=Sizes(2, 100, 256, 1, 2), page_size=64, sinks="f32", lengths=(0, 200)),
     "mask_mod": dict(sizes=Sizes(1, 200, 256, 1, 2), page_size=64, visible=NEAR),
     "persistent": dict(sizes=Sizes(2, 300, 256, 2, 2), page_size=64, options=("--schedule=static",)),
+    "packed": dict(sizes=Sizes(3, 150, 300, 1, 2), page_size=64, layout="thd", packed=((20, 300), (150, 150), (1, 77)), lengths=(300, 150, 77), mask=Mask.causal(BR)),
+    "packed, 16": dict(sizes=Sizes(4, 70, 200, 2, 1), page_size=16, layout="thd", packed=((0, 9), (70, 200), (3, 0), (9, 44)), lengths=(9, 200, 0, 44)),
+    "packed, all keys": dict(sizes=Sizes(2, 70, 128, 1, 2), page_size=32, layout="htd", packed=((70, 128), (30, 128)), mask=Mask.causal(BR)),
     "few, 16": dict(sizes=Sizes(4, 1, 900, 2, 4), page_size=16, lengths=(0, 1, 333, 900), static=FEW),
     "few, 64": dict(sizes=Sizes(2, 4, 640, 2, 4), page_size=64, mask=Mask.causal(BR), static=FEW),
     "few, 48": dict(sizes=Sizes(1, 2, 960, 1, 8), page_size=48, static=FEW),
@@ -152,7 +155,7 @@ def test_calls_that_disagree():
 
 
 @pytest.mark.skipif(not gpu.has_tools("fa4-opt"), reason="needs fa4-opt")
-@pytest.mark.parametrize("name", ["32, lengths", "64, lengths", "80, window", "bhsd", "one block", "static", "tensor", "sinks", "few, 16"])
+@pytest.mark.parametrize("name", ["32, lengths", "64, lengths", "80, window", "bhsd", "one block", "static", "tensor", "sinks", "packed", "packed, 16", "packed, all keys", "few, 16"])
 def test_on_cpu(name):
     """The definition of the op, as it is decomposed for a CPU, reads pages as the reference does."""
     program = Program(**(dict(head_dim=64) | FORMS[name]))

@@ -120,7 +120,7 @@ class Form:
     sinks: str | None = None  # Their element type.
     lengths: tuple = ()  # seqlens_k, a number for each sequence.
     page_size: int = 0  # Of k and v that lie in pages; 0 for others.
-    packed: tuple = ()  # (queries, keys) of each sequence, in the layouts thd and htd.
+    packed: tuple = ()  # (queries, keys) of each sequence, in the layouts thd and htd; keys in pages are as many as `lengths` says.
     captures: tuple = ()  # (type, value); of a memref with a number for each query head, a tuple, of a tensor a Table
     kind: str = "memref"  # or "tensor"
     static: frozenset = frozenset()
@@ -142,10 +142,15 @@ class Form:
         return values
 
     def letters(self, operand):
-        letters = letters_of(operand, self.layout)
         if self.page_size and operand in KEYS:
+            letters = letters_of(operand, self.key_layout)
             return [{"B": "Pages", "Sk": "PageSize"}.get(letter, letter) for letter in letters]
-        return letters
+        return letters_of(operand, self.layout)
+
+    @property
+    def key_layout(self):
+        """The layout of k and v."""
+        return self.layout.replace("thd", "bshd").replace("htd", "bhsd") if self.page_size else self.layout
 
     def shape(self, operand):
         values = self.named_sizes()
@@ -167,9 +172,14 @@ class Form:
         return given.get(operand, self.dtype)
 
     @property
+    def bounds(self):
+        """Those of BOUNDS that the form has."""
+        return BOUNDS[: 1 if self.page_size else 2] * bool(self.packed)
+
+    @property
     def beside(self):
         """Operands that not every form has."""
-        return BOUNDS * bool(self.packed) + SEQUENCES * bool(self.lengths) + TABLES * bool(self.page_size) + ("sinks",) * bool(self.sinks)
+        return self.bounds + SEQUENCES * bool(self.lengths) + TABLES * bool(self.page_size) + ("sinks",) * bool(self.sinks)
 
     def type(self, operand):
         element = self.element(operand)
@@ -187,7 +197,8 @@ class Form:
     # -- Text ----------------------------------------------------------------
 
     def beside_clauses(self):
-        text = f" cu_seqlens(%cu_seqlens_q, %cu_seqlens_k : {self.type('cu_seqlens_q')}, {self.type('cu_seqlens_k')})" if self.packed else ""
+        names, types = (", ".join(each) for each in zip(*((f"%{name}", self.type(name)) for name in self.bounds))) if self.packed else ("", "")
+        text = f" cu_seqlens({names} : {types})" if self.packed else ""
         return text + "".join(f" {name}(%{name} : {self.type(name)})" for name in self.beside if name not in BOUNDS)
 
     def captures_clause(self):
@@ -211,7 +222,7 @@ class Form:
         """Returns the arrays of the operands that not every form has, by their names."""
         rng = np.random.default_rng(zlib.crc32(repr(self).encode()))
         arrays = {"seqlens_k": np.array(self.lengths, np.int32)} if self.lengths else {}
-        for name, lengths in zip(BOUNDS, zip(*self.packed)):
+        for name, lengths in zip(self.bounds, zip(*self.packed)):
             arrays[name] = np.cumsum((0, *lengths), dtype=np.int32)
         if self.page_size:
             arrays["page_table"] = self.page_table()
@@ -232,7 +243,7 @@ class Form:
 
     def to_pages(self, x):
         """Returns k or v in pages. What belongs to no sequence is NaN, and so is what is behind the keys of one."""
-        batch, seq = self.layout.index("b"), self.layout.index("s")
+        batch, seq = self.key_layout.index("b"), self.key_layout.index("s")
         keys = np.moveaxis(x, (batch, seq), (0, 1))
         size, table = self.page_size, self.page_table()
         pages = np.full((self.named_sizes()["Pages"], size, *keys.shape[2:]), np.nan, x.dtype)
@@ -327,17 +338,19 @@ class Program(Form):
     def draw(self, seed):
         """Draws q, k, v in the op's dtype and layout."""
         # Packed sequences are drawn as one.
-        layout = self.layout.replace("t", "s") if self.packed else self.layout
-        shapes = []
-        for name in "qkv":
-            sizes = self.named_sizes()
-            values = dict(zip(layout, (sizes[letter] for letter in letters_of(name, self.layout))))
+        layouts = [layout.replace("t", "s") for layout in (self.layout, self.key_layout, self.key_layout)]
+        shapes, sizes = [], self.named_sizes()
+        for name, layout in zip("qkv", layouts):
+            letters = letters_of(name, self.layout if name == "q" else self.key_layout)
+            values = dict(zip(layout, (sizes[letter] for letter in letters)))
             shapes.append(tuple(values.get(letter, 1) for letter in "bshd"))
         rng = np.random.default_rng([seed, zlib.crc32(repr(self).encode())])
-        order = ["bshd".index(letter) for letter in layout]
-        drawn = [x[0].transpose([axis - 1 for axis in order]) if self.packed else x.transpose(order) for x in grid.INPUTS[self.inputs](rng, *shapes)]
+        drawn = []
+        for x, layout in zip(grid.INPUTS[self.inputs](rng, *shapes), layouts):
+            order = ["bshd".index(letter) for letter in layout]
+            drawn.append(x.transpose(order) if "b" in layout else x[0].transpose([axis - 1 for axis in order]))
         q, k, v = (np.ascontiguousarray(x).astype(gpu.DTYPES[self.dtype]) for x in drawn)
-        grid.hide_keys(self.layout, dict(k=k, v=v) | self.arrays_beside())
+        grid.hide_keys(self.key_layout, dict(k=k, v=v) | self.arrays_beside())
         if self.page_size:
             k, v = self.to_pages(k), self.to_pages(v)
         return q, k, v
