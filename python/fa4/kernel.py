@@ -381,7 +381,7 @@ class Kernel:
         given. Raises SimulationError."""
         if self.spec:
             call = {**dict.fromkeys(self.spec.all_captures.keys() - self.spec.captured_tensors.keys(), 1), **call}
-            if missing := [name for name in ("cu_seqlens_q", "cu_seqlens_k") if self.spec.is_packed and name not in call]:
+            if missing := [name for name in ("cu_seqlens_q", "cu_seqlens_k") if name in self.spec.tensors and name not in call]:
                 raise SpecError(f"the call has no {' and no '.join(missing)}: the lengths of packed sequences say how much work there is")
             if self.spec.page_table and "page_table" not in call:
                 raise SpecError("the call has no page_table: how many sequences read a page says how much memory is read")
@@ -400,9 +400,15 @@ class Kernel:
             sizes["Sk"] = int(sizes["SeqPages"]) * self.spec.page_size
         if not self.spec.is_packed:
             return self.spec.count_flops(**{n: int(sizes[n]) for n in ("B", "Hq", "Sq", "Sk")}, **captures)
-        queries, keys = (as_array(name, call[name]).tolist() for name in ("cu_seqlens_q", "cu_seqlens_k"))
-        lengths = zip(*([end - begin for begin, end in zip(bounds, bounds[1:])] for bounds in (queries, keys)))
-        return sum(self.spec.count_flops(B=1, Hq=int(sizes["Hq"]), Sq=each, Sk=other, **captures) for each, other in lengths)
+        queries, keys = (self._lengths(name, call) for name in ("cu_seqlens_q", "cu_seqlens_k"))
+        if self.spec.page_table:
+            keys = as_array("seqlens_k", call["seqlens_k"]).tolist() if self.spec.seqlens_k else [sizes["Sk"]] * len(queries)
+        return sum(self.spec.count_flops(B=1, Hq=int(sizes["Hq"]), Sq=each, Sk=other, **captures) for each, other in zip(queries, keys))
+
+    def _lengths(self, name: str, call: Mapping) -> list[int]:
+        """The lengths of packed sequences by their bounds; none where the op has no such bounds."""
+        bounds = as_array(name, call[name]).tolist() if name in self.spec.tensors else []
+        return [end - begin for begin, end in zip(bounds, bounds[1:])]
 
     def launch(self, stream=None, **call) -> None:
         """Launches the kernel on a GPU, through libfa4_runtime.so: no compilation, no waiting.

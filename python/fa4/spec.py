@@ -25,7 +25,8 @@ from fa4.tracing import CAPTURE_TYPES, ELEMENT_TYPES, PARAMETERS, Traced, captur
 from fa4.useful_work import count_visible_pairs, reads_position
 
 LAYOUTS = ("bshd", "bhsd", "sbhd", "thd", "htd")
-PAGED_LAYOUTS = ("bshd", "bhsd")
+# The layouts of ops whose keys may lie in pages, and those of k and v then.
+PAGED_LAYOUTS = {"bshd": "bshd", "bhsd": "bhsd", "thd": "bshd", "htd": "bhsd"}
 DTYPES = ("bf16", "f16")
 SINK_DTYPES = OUT_DTYPES = ("f32", "bf16", "f16")
 # The most queries of a sequence for which CTAs divide the keys: as fa4-compile's `--split-keys`.
@@ -197,24 +198,22 @@ class Spec:
             _check_choice("out_dtype", self.out_dtype, OUT_DTYPES)
         for name, kind in self.captures.items():
             self._check_capture(name, kind)
+        if self.page_table:
+            self._check_pages()
         for letter, pairs in (("b", "kv" if self.page_table else "qkv"), ("s", "kv"), ("t", "kv"), ("h", "kv"), ("d", "qk")):
-            if letter not in self.layout:
+            if letter not in self.layout_of(pairs[-1]):
                 continue
-            sizes = {getattr(self, each)[self.layout.index(letter)] for each in pairs}
+            sizes = {getattr(self, each)[self.layout_of(each).index(letter)] for each in pairs}
             if len({size for size in sizes if isinstance(size, int)}) > 1:
                 raise SpecError(f"{', '.join(pairs)} differ in size {letter}: {' and '.join(sorted(map(str, sizes)))}")
         for name in "qkv":
             if not isinstance(self.head_dim(name), int):
                 raise SpecError(f"the head dim of {name} must be a number, not {self.head_dim(name)!r}")
-        if self.page_table:
-            self._check_pages()
-        queries, keys = (getattr(self, name)[self.layout.index("h")] for name in "qk")
+        queries, keys = (getattr(self, name)[self.layout_of(name).index("h")] for name in "qk")
         if isinstance(queries, int) and isinstance(keys, int) and queries % keys:
             raise SpecError(f"{queries} query heads are no multiple of {keys} key/value heads")
 
     def _check_pages(self):
-        if self.layout not in PAGED_LAYOUTS:
-            raise SpecError(f"keys in pages have layout {' or '.join(PAGED_LAYOUTS)}, not {self.layout}")
         if not isinstance(self.page_size, int):
             raise SpecError(f"the number of keys in a page must be a number, not {self.page_size!r}")
 
@@ -238,7 +237,11 @@ class Spec:
     @property
     def page_size(self) -> int | str:
         """The number of keys in a page, of a spec with `page_table`."""
-        return self.k[self.layout.index("s")]
+        return self.k[self.layout_of("k").index("s")]
+
+    def layout_of(self, name: str) -> str:
+        """The layout of a matrix by its name: that of the op but for keys and values in pages."""
+        return PAGED_LAYOUTS[self.layout] if self.page_table and name in ("k", "v") else self.layout
 
     def trace(self) -> Traced:
         """The regions of score_mod and mask_mod, traced anew: what the functions read may be something else now. torch.compile reads this. Raises TraceError."""
@@ -268,7 +271,7 @@ class Spec:
 
     def head_dim(self, name: str) -> int:
         """The head dim of q, k or v, in elements."""
-        return getattr(self, name)[self.layout.index("d")]
+        return getattr(self, name)[-1]
 
     @property
     def tensors(self) -> dict[str, tuple[int | str, ...]]:
@@ -280,6 +283,8 @@ class Spec:
         shapes = {"q": self.q, "k": self.k, "v": self.v}
         # What says where sequences end, and what joins each softmax.
         beside: dict[str, tuple[int | str, ...]] = {"cu_seqlens_q": ("B+1",), "cu_seqlens_k": ("B+1",)} if self.is_packed else {}
+        if self.page_table:
+            beside.pop("cu_seqlens_k", None)
         beside |= {"seqlens_k": (batch,)} if self.seqlens_k else {}
         beside |= {"page_table": (batch, PAGES_OF_SEQUENCE)} if self.page_table else {}
         beside |= {"sinks": (heads,)} if self.sinks else {}
@@ -309,7 +314,7 @@ class Spec:
         shape = self.tensors[name]
         fixed = {"lse": "f32", "sinks": self.sinks, "dsinks": self.sinks}
         fixed |= dict.fromkeys(("seqlens_k", "cu_seqlens_q", "cu_seqlens_k", "page_table"), "i32")
-        letters = {"lse": "bhs", "sinks": "h", "seqlens_k": "b", "page_table": "bn"}.get(name, self.layout)
+        letters = {"lse": "bhs", "sinks": "h", "seqlens_k": "b", "page_table": "bn"}.get(name, self.layout_of(name))
         opened = ("Hkv", "?") if name in ("k", "v") else ("Hq", "Sq")
 
         def dim(letter: str, size: int | str) -> str:
@@ -323,8 +328,8 @@ class Spec:
         dims = [dim(letter, size) for letter, size in zip(letters, shape)]
         if name in fixed:
             return f"memref<{'x'.join(dims)}x{fixed[name]}>"
-        dims[self.layout.index("d")] = str(self.head_dim("v" if name in ("v", "out", "dout", "dv") else "q"))
-        strides = ", ".join(["?"] * (len(self.layout) - 1) + ["1"])
+        dims[-1] = str(self.head_dim("v" if name in ("v", "out", "dout", "dv") else "q"))
+        strides = ", ".join(["?"] * (len(letters) - 1) + ["1"])
         element = self.out_dtype or self.dtype if name == "out" else self.dtype
         return f"memref<{'x'.join(dims)}x{element}, strided<[{strides}]>>"
 
@@ -350,8 +355,9 @@ class Spec:
         clauses += [f" mask<{self.mask.text}>"] if self.mask else []
         clauses += [f" scale({format_f32(self.scale)})"] if self.scale is not None else []
         clauses += [" deterministic"] if self.deterministic else []
-        for clause, names in (("cu_seqlens", ("cu_seqlens_q", "cu_seqlens_k")), *((each, (each,)) for each in ("seqlens_k", "page_table", "sinks"))):
-            if names[0] in types:
+        bounds = tuple(name for name in ("cu_seqlens_q", "cu_seqlens_k") if name in types)
+        for clause, names in (("cu_seqlens", bounds), *((each, (each,)) for each in ("seqlens_k", "page_table", "sinks"))):
+            if names and names[0] in types:
                 clauses.append(f" {clause}({', '.join(f'%{n}' for n in names)} : {', '.join(types[n] for n in names)})")
         clauses += [f" captures({', '.join(captured)} : {', '.join(kinds.values())})"] if captured else []
         written = ", ".join(f"%{name}" for name in self.outputs)
@@ -403,11 +409,11 @@ class Spec:
     def names_of_sizes(self) -> dict[str, int | str]:
         """What this spec has for the sizes of the manifest. Those of a table are named by its number among the captures."""
         homes = (("B", "q", "b"), ("Sq", "q", "s"), ("Tq", "q", "t"), ("Hq", "q", "h"), ("Sk", "k", "s"), ("Tk", "k", "t"), ("Hkv", "k", "h"))
-        sizes = {name: getattr(self, tensor)[self.layout.index(letter)] for name, tensor, letter in homes if letter in self.layout}
+        sizes = {name: getattr(self, tensor)[self.layout_of(tensor).index(letter)] for name, tensor, letter in homes if letter in self.layout_of(tensor)}
         sizes |= {"B": "B", "Bounds": "B+1"} if self.is_packed else {}
         if self.page_table:
-            sizes |= {"Pages": self.k[self.layout.index("b")], "SeqPages": PAGES_OF_SEQUENCE}
             del sizes["Sk"]
+            sizes |= {"Pages": self.k[self.layout_of("k").index("b")], "SeqPages": PAGES_OF_SEQUENCE}
         tensors = self.captured_tensors
         for number, name in enumerate(self.all_captures):
             sizes |= {f"capture{number}_{dim}": size for dim, size in enumerate(tensors.get(name, ()))}
@@ -507,12 +513,15 @@ def sdpa(
 
     `page_table`: k and v are the pages of a cache, k="Pages 64 8 128" (layout "bhsd": "Pages 8 64 128"), with a number for the keys in a page, a
     multiple of 16. A call has page_table, an array of i32, [B, SeqPages]: key j of sequence b is row j % 64 of page page_table[b, j // 64].
-    Entries behind the keys of a sequence, which seqlens_k has, may be anything. Such an op has no gradient.
+    Entries behind the keys of a sequence, which seqlens_k has, may be anything. Beside packed queries, k and v have pages as with "bshd" ("bhsd"),
+    and a call has no cu_seqlens_k. Such an op has no gradient.
 
     `name`: of the function. Raises SpecError, and TraceError when the op's `text` is first needed."""
     _check_choice("layout", layout, LAYOUTS)
-    rank = len(layout)
-    shapes = [_read_shape(n, s, rank) for n, s in (("q", q), ("k", k), ("v", k if v is None else v))]
+    if page_table is True:
+        _check_choice("with page_table, layout", layout, PAGED_LAYOUTS)
+    key_rank = 4 if page_table is True else len(layout)
+    shapes = [_read_shape(n, s, rank) for n, s, rank in (("q", q, len(layout)), ("k", k, key_rank), ("v", k if v is None else v, key_rank))]
     return Spec(*shapes, dtype, layout, _read_mask(mask), read_scale(scale), lse,
                 score_mod, mask_mod, _read_captures(captures), name,
                 sinks="f32" if sinks is True else None if sinks is False else sinks, seqlens_k=seqlens_k, out_dtype=out_dtype, page_table=page_table)  # fmt: skip

@@ -356,8 +356,8 @@ def _mask_of(causal: bool, window) -> Mask | None:
 
 
 def varlen(
-    q, k, v, cu_seqlens_q, cu_seqlens_k, *, causal: bool = False, window=(None, None), scale: float | None = None, sinks=None, seqlens_k=None,
-    return_lse: bool = False, deterministic: bool = False, copy: bool = False,
+    q, k, v, cu_seqlens_q, cu_seqlens_k=None, *, causal: bool = False, window=(None, None), scale: float | None = None, sinks=None, seqlens_k=None,
+    page_table=None, return_lse: bool = False, deterministic: bool = False, copy: bool = False,
 ):  # fmt: skip
     """Attention of packed sequences for programs that call FlashAttention's `flash_attn_varlen_func` or torch's `varlen_attn`: q, k and v are
     [T, H, D] of bf16 or f16, and sequence b has the rows from cu_seqlens_q[b] (cu_seqlens_k[b]) to below the next bound. k and v may have fewer
@@ -367,23 +367,28 @@ def varlen(
     sees; None does not limit, for which FlashAttention and torch have -1. `scale`: of q.k, 1 / sqrt(D) by default. `sinks`, [Hq], of f32, bf16 or
     f16. `seqlens_k`, [B] of int32: how many keys of each sequence count, which FlashAttention and torch call seqused_k.
 
+    `page_table`, [B, N] of int32, which FlashAttention and vLLM call block_table: k and v are the pages of a cache, [pages, keys of a page, Hkv, D], and
+    key j of sequence b is in page page_table[b, j // keys of a page]. There is no cu_seqlens_k then, and no gradient.
+
     Returns out, [Tq, Hq, D of v], and with `return_lse` (out, lse), lse [Hq, Tq] of f32, natural logarithms. All else, as bounds, gradients,
     `deterministic`, `copy`, autocast and errors, is as for `attention`, which takes other layouts, score_mod and mask_mod, too."""
     _check_tensors(q=q, k=k, v=v)
     _check_flags(causal=causal, return_lse=return_lse, deterministic=deterministic, copy=copy)
-    for name, each in (("q", q), ("k", k), ("v", v)):
-        if each.dim() != 3:
-            raise SpecError(f"{name} has {each.dim()} dimensions, not 3: [T, H, D]")
+    is_paged = page_table is not None
+    for name, each, shape in (("q", q, "[T, H, D]"), *((name, each, "[pages, S, H, D]" if is_paged else "[T, H, D]") for name, each in (("k", k), ("v", v)))):
+        if each.dim() != shape.count(",") + 1:
+            raise SpecError(f"{name} has {each.dim()} dimensions, not {shape.count(',') + 1}: {shape}")
     dtype, mask = _dtype_of(q, k, v), _mask_of(causal, window)
-    shapes = [f"{tokens} {heads} {each.shape[-1]}" for tokens, heads, each in (("Tq", "Hq", q), ("Tk", "Hkv", k), ("Tk", "Hkv", v))]
+    keys = f"Pages {k.shape[1]}" if is_paged else "Tk"
+    shapes = [f"{tokens} {heads} {each.shape[-1]}" for tokens, heads, each in (("Tq", "Hq", q), (keys, "Hkv", k), (keys, "Hkv", v))]
     if sinks is not None:
         _check_tensors(sinks=sinks)
     kind = False if sinks is None else DTYPES.get(sinks.dtype, str(sinks.dtype))
 
     def make():
-        spec = sdpa(*shapes, dtype=dtype, layout="thd", mask=mask, scale=scale, lse=return_lse, sinks=kind, seqlens_k=seqlens_k is not None)
+        spec = sdpa(*shapes, dtype=dtype, layout="thd", mask=mask, scale=scale, lse=return_lse, sinks=kind, seqlens_k=seqlens_k is not None, page_table=is_paged)
         return attention(spec, deterministic=deterministic, copy=copy)
 
     marks = (*shapes, dtype, mask.text if mask else "full", "default" if scale is None else read_scale(scale), kind, seqlens_k is not None)
     attend = make() if torch.compiler.is_compiling() else _traces.find(("varlen", *marks, return_lse, deterministic, copy), make)
-    return attend(q, k, v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, sinks=sinks, seqlens_k=seqlens_k)
+    return attend(q, k, v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, sinks=sinks, seqlens_k=seqlens_k, page_table=page_table)

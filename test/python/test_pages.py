@@ -130,7 +130,8 @@ def test_time():
     "form, message",
     [
         (dict(k="Pages Size 2 64"), "the number of keys in a page must be a number, not 'Size'"),
-        (dict(k="16 Pages 2 64", layout="sbhd", q="Sq B 4 64"), "keys in pages have layout bshd or bhsd, not sbhd"),
+        (dict(k="16 Pages 2 64", layout="sbhd", q="Sq B 4 64"), "with page_table, layout is one of bshd, bhsd, thd, htd, not 'sbhd'"),
+        (dict(k="Tk 2 64", layout="thd", q="Tq 4 64"), "the shape of k has 3 sizes, not 4"),
         (dict(page_table=1), "page_table is True or False, not 1"),
     ],
 )
