@@ -4,7 +4,8 @@
 """Steps of decoding on a Hopper card: our kernels beside torch's, in turn and in bursts, bf16.
 
 A step reads all keys and values of a batch once, so that the memory's rate bounds its time. Peers are what torch has for few
-queries: cuDNN's kernel, FlashAttention-2's, and FlexAttention's for decoding. Each candidate's results are held to float64 by
+queries: cuDNN's kernel, FlashAttention-2's, and FlexAttention's for decoding. They have no pages of a cache; ours does, in rows that
+say so. Each candidate's results are held to float64 by
 FlashAttention's rule before it is timed. The bars are 85 % of the memory's rate in rows of many keys, and the fastest peer's time."""
 
 import sys
@@ -151,7 +152,8 @@ def page(recorded):
     text = f"""\
 bf16, medians of bursts of {recorded["launches"]} launches, all candidates in turn in one process; driver {recorded["driver"]}, torch
 {recorded["torch"]}. A row is a batch and its keys, the heads of q and of k and v, and the head dim; one query a sequence unless
-it says more. The memory's rate is {rate_of(recorded)} GB/s, as the data sheet says; a reduction by torch of one large tensor has
+it says more. Where our kernel finds keys by a page table, the others have the same keys in one piece: torch's kernels have no
+pages. The memory's rate is {rate_of(recorded)} GB/s, as the data sheet says; a reduction by torch of one large tensor has
 {recorded["read_gbs"]:.0f} GB/s in the same run. Rows with less than {LEAST_BYTES >> 20} MiB of keys and values are in the cache in part, and have no
 bar by it.
 

@@ -155,6 +155,20 @@ func.func @seqlens_k(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v:
   return %o : tensor<?x?x?x128xbf16>
 }
 
+func.func @page_table(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x16x?x128xbf16>, %v: tensor<?x16x?x128xbf16>, %l: tensor<?xi32>,
+                      %pages: tensor<?x?xi32>) -> (tensor<?x?x?x128xbf16>) {
+  %o = attn.sdpa %q, %k, %v layout<bshd> seqlens_k(%l : tensor<?xi32>) page_table(%pages : tensor<?x?xi32>)
+    : tensor<?x?x?x128xbf16>, tensor<?x16x?x128xbf16>, tensor<?x16x?x128xbf16> -> tensor<?x?x?x128xbf16>
+  return %o : tensor<?x?x?x128xbf16>
+}
+
+func.func @page_table_thd(%q: tensor<?x?x128xbf16>, %k: tensor<?x16x?x128xbf16>, %v: tensor<?x16x?x128xbf16>, %bounds: tensor<?xi32>,
+                          %pages: tensor<?x?xi32>) -> (tensor<?x?x128xbf16>) {
+  %o = attn.sdpa %q, %k, %v layout<thd> cu_seqlens(%bounds : tensor<?xi32>) page_table(%pages : tensor<?x?xi32>)
+    : tensor<?x?x128xbf16>, tensor<?x16x?x128xbf16>, tensor<?x16x?x128xbf16> -> tensor<?x?x128xbf16>
+  return %o : tensor<?x?x128xbf16>
+}
+
 func.func @sinks(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>, %s: tensor<?xf32>)
     -> (tensor<?x?x?x128xbf16>) {
   %o = attn.sdpa %q, %k, %v layout<bshd> sinks(%s : tensor<?xf32>)

@@ -66,10 +66,13 @@ class Case:
             " ".join({"b": "B", "s": f"S{name}", "t": f"T{name}", "h": heads, "d": str(self.head_dim)}[letter] for letter in layout)
             for name, heads in (("q", "Hq"), ("k", "Hkv"))
         ]
+        if self.form.get("page_table"):
+            shapes[1] = f"Pages {PAGE_SIZE} Hkv {self.head_dim}"
         spec = fa4.sdpa(*shapes, lse=True, **self.form)
         return spec.backward(self.deterministic) if self.backward else spec
 
 
+PAGE_SIZE = 32
 SOFTCAP = {"score_mod": _softcap, "captures": {"cap": "f32"}}
 CASES = (
     *(Case(f"head_dim_{dim}", {}, dim, is_timed=dim in (64, 128)) for dim in (32, 64, 96, 128, 192, 256)),
@@ -89,6 +92,8 @@ CASES = (
     Case("captured_table", {"score_mod": _bias_of_key, "captures": {"table": "f32 B Sk"}}),
     Case("sinks", {"sinks": "f32"}),
     Case("seqlens_k", {"seqlens_k": True}),
+    Case("page_table", {"page_table": True, "seqlens_k": True}),
+    Case("page_table_thd", {"page_table": True, "layout": "thd"}),
     Case("gradient", {}, 64, backward=True, is_timed=True),
     Case("gradient_causal", {"mask": "causal"}, backward=True, is_timed=True),
     Case("gradient_score_mod", {"score_mod": _scaled, "captures": {"cap": "f32"}}, 64, backward=True),
@@ -113,6 +118,11 @@ def _draw(spec, sizes, rng) -> dict:
     names = {"B": sizes["B"], "Sq": sizes["Sq"], "Sk": sizes["Sk"], "Hq": sizes["Hq"], "Hkv": sizes["Hkv"]}
     # Packed sequences have as many tokens in all.
     names |= {"Tq": names["B"] * names["Sq"], "Tk": names["B"] * names["Sk"]}
+    # The sequence in the middle of packed ones has no token.
+    sequences = 3 if spec.is_packed else names["B"]
+    if spec.page_table:
+        names["SeqPages"] = -(-names["Sk"] // spec.page_size)
+        names["Pages"] = sequences * names["SeqPages"] + 1
     dtype = numpy_dtype(spec.dtype)
     call = {}
     for name, shape in spec.tensors.items():
@@ -122,10 +132,11 @@ def _draw(spec, sizes, rng) -> dict:
     if spec.sinks:
         call["sinks"] = rng.standard_normal(sizes["Hq"], np.float32).astype(numpy_dtype(spec.sinks))
     if spec.seqlens_k:
-        call["seqlens_k"] = rng.integers(1, sizes["Sk"] + 1, sizes["B"], np.int32)
+        call["seqlens_k"] = rng.integers(1, sizes["Sk"] + 1, sequences, np.int32)
+    if spec.page_table:
+        call["page_table"] = rng.permutation(names["Pages"])[:-1].reshape(sequences, -1).astype(np.int32)
     if spec.is_packed:
-        # Three sequences, of which that in the middle has no token.
-        cuts = {name: rng.integers(1, names[f"T{name}"]) for name in "qk"}
+        cuts = {name: rng.integers(1, names[f"T{name}"]) for name in "qk" if f"cu_seqlens_{name}" in spec.tensors}
         call |= {f"cu_seqlens_{name}": np.array([0, cut, cut, names[f"T{name}"]], np.int32) for name, cut in cuts.items()}
     for name, kind in spec.captures.items():
         shape = [names[size] for size in kind.split()[1:]]

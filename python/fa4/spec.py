@@ -180,13 +180,14 @@ class Spec:
     seqlens_k: bool = False
     out_dtype: str | None = None
     page_table: bool = False
+    batch_invariant: bool = False
 
     def __post_init__(self):
         for name, value, allowed in (("dtype", self.dtype, DTYPES), ("layout", self.layout, LAYOUTS)):
             _check_choice(name, value, allowed)
         if not isinstance(self.name, str) or not self.name.isidentifier() or not self.name.isascii():
             raise SpecError(f"name is an identifier, not {self.name!r}")
-        for name in ("lse", "is_backward", "deterministic", "seqlens_k", "page_table"):
+        for name in ("lse", "is_backward", "deterministic", "seqlens_k", "page_table", "batch_invariant"):
             if not isinstance(getattr(self, name), bool):
                 raise SpecError(f"{name} is True or False, not {getattr(self, name)!r}")
         for region in PARAMETERS:
@@ -355,6 +356,7 @@ class Spec:
         clauses += [f" mask<{self.mask.text}>"] if self.mask else []
         clauses += [f" scale({format_f32(self.scale)})"] if self.scale is not None else []
         clauses += [" deterministic"] if self.deterministic else []
+        clauses += [" batch_invariant"] if self.batch_invariant and not self.is_backward else []
         bounds = tuple(name for name in ("cu_seqlens_q", "cu_seqlens_k") if name in types)
         for clause, names in (("cu_seqlens", bounds), *((each, (each,)) for each in ("seqlens_k", "page_table", "sinks"))):
             if names and names[0] in types:
@@ -487,7 +489,7 @@ def sdpa(
     q, k, v=None, *, dtype: str = "bf16", layout: str = "bshd", mask: Mask | str | None = None, scale: float | None = None,
     lse: bool = False, score_mod: Callable[..., Any] | None = None, mask_mod: Callable[..., Any] | None = None,
     captures: Mapping[str, str] | None = None, sinks: str | bool = False, seqlens_k: bool = False, page_table: bool = False,
-    out_dtype: str | None = None, name: str = "sdpa",
+    out_dtype: str | None = None, batch_invariant: bool = False, name: str = "sdpa",
 ) -> Spec:  # fmt: skip
     """Scaled dot-product attention: out = softmax(score_mod(scale * q k^T)) v over the keys that a query sees.
 
@@ -516,6 +518,9 @@ def sdpa(
     Entries behind the keys of a sequence, which seqlens_k has, may be anything. Beside packed queries, k and v have pages as with "bshd" ("bhsd"),
     and a call has no cu_seqlens_k. Such an op has no gradient.
 
+    `batch_invariant`: whether the bits of a sequence's results must not depend on other sequences of a call, nor on the room for keys, where
+    queries are few and CTAs divide the keys; all other results are so in any case.
+
     `name`: of the function. Raises SpecError, and TraceError when the op's `text` is first needed."""
     _check_choice("layout", layout, LAYOUTS)
     if page_table is True:
@@ -524,7 +529,7 @@ def sdpa(
     shapes = [_read_shape(n, s, rank) for n, s, rank in (("q", q, len(layout)), ("k", k, key_rank), ("v", k if v is None else v, key_rank))]
     return Spec(*shapes, dtype, layout, _read_mask(mask), read_scale(scale), lse,
                 score_mod, mask_mod, _read_captures(captures), name,
-                sinks="f32" if sinks is True else None if sinks is False else sinks, seqlens_k=seqlens_k, out_dtype=out_dtype, page_table=page_table)  # fmt: skip
+                sinks="f32" if sinks is True else None if sinks is False else sinks, seqlens_k=seqlens_k, out_dtype=out_dtype, page_table=page_table, batch_invariant=batch_invariant)  # fmt: skip
 
 
 def sdpa_backward(q, k, v=None, *, deterministic: bool = False, name: str = "sdpa_backward", **form) -> Spec:

@@ -43,6 +43,9 @@ FORMS = {
     "many sequences": dict(sizes=Sizes(40, 1, 300, 2, 2), head_dim=64, lengths=tuple(range(0, 300, 8))[:40] + (300, 299)),
     "71 heads": dict(sizes=Sizes(1, 1, 600, 1, 71), head_dim=64),
     "129 heads, two queries": dict(sizes=Sizes(1, 2, 300, 1, 129), head_dim=64),
+    "batch invariant": dict(sizes=Sizes(2, 3, 2500, 2, 4), batch_invariant=True, mask=Mask.causal(BR), lengths=(2500, 1100)),
+    "batch invariant, window": dict(sizes=Sizes(1, 5, 2500, 1, 3), batch_invariant=True, mask=Mask(BR, 300, 0)),
+    "batch invariant, static": dict(sizes=Sizes(2, 2, 1500, 2, 4), batch_invariant=True, static=frozenset({"B", "Sq", "Sk", "Hq", "Hkv"})),
     "256 rows, on Blackwell": dict(sizes=Sizes(1, 16, 600, 1, 16), head_dim=64, mask=Mask.causal(BR)),
 }
 MODS = {

@@ -57,6 +57,20 @@ def test_forward_rows_do_not_depend_on_schedule_or_batch(rng, name):
     assert bits(alone.out) == bits(first.out[1:2]) and bits(alone.lse) == bits(first.lse[1:2])
 
 
+@pytest.mark.parametrize("form", [{}, {"mask": "causal"}, {"mask": fa4.Mask(900, 0)}], ids=["full", "causal", "window"])
+def test_few_queries_do_not_depend_on_the_batch(rng, form):
+    """CTAs divide the keys of few queries: with batch_invariant, a sequence has the same bits beside many others, alone, and with more room."""
+    spec = fa4.sdpa(q="B 2 4 32", k="B Sk 1 32", lse=True, seqlens_k=True, batch_invariant=True, scale=2.0, **form)
+    made = fa4.compile(spec, chip="sm_90a", verify=False, cache=False)
+    q, k, v = normal(rng, 20, 2, 4, 32), normal(rng, 20, 3000, 1, 32), normal(rng, 20, 3000, 1, 32)
+    lengths = np.array([2900, *rng.integers(1, 3000, 19)], np.int32)
+    beside = made.simulate(q=q, k=k, v=v, seqlens_k=lengths)
+    more = [np.concatenate([x[:1], normal(rng, 1, 2500, 1, 32)], axis=1) for x in (k, v)]
+    for keys, values in ((k[:1], v[:1]), more):
+        alone = made.simulate(q=q[:1], k=keys, v=values, seqlens_k=lengths[:1])
+        assert bits(alone.out) == bits(beside.out[:1]) and bits(alone.lse) == bits(beside.lse[:1])
+
+
 @pytest.mark.parametrize("name", ["full", "causal", "window"])
 def test_forward_rows_do_not_depend_on_the_chunk(rng, name):
     """Prefill in chunks: the queries from `begin` to `end`, with as many keys as the alignment of the mask needs, must

@@ -209,7 +209,7 @@ def test_operator_is_well_formed(check, form):
         layout, beside = "thd", (None, None, *(torch.tensor([0, middle, 32], dtype=torch.int32) for middle in (3, 20)))
     sizes = "B S H 32" if layout == "bshd" else "T H 32"
     spec = fa4.sdpa(q=sizes, k=sizes, layout=layout, lse=True, mask="causal", sinks=form == "with_sinks", seqlens_k=form == "with_sinks")
-    arguments = (q, k, v, *beside, [], [], layout, "", spec.text, spec.backward().text)
+    arguments = (q, k, v, None, *beside, [], [], layout, "", spec.text, spec.backward().text)
     torch.library.opcheck(torch.ops.fa4.sdpa.default, arguments, test_utils=check)
 
 

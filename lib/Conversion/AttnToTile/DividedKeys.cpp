@@ -25,6 +25,9 @@ static constexpr int64_t kMostDividedQueries = 16;
 /// There is at most one split for so many keys that there is room for, so that
 /// loading a split's keys takes longer than what a CTA does once.
 static constexpr int64_t kKeysOfSplit = 256;
+/// The least number of keys of a split whose keys are fixed. Each split costs
+/// its start, and a state that is merged.
+static constexpr int64_t kKeysOfFixedSplit = 1024;
 /// How many CTAs an SM has one after another, where work tiles are so many that
 /// each cannot have several SMs: the more they are, the less time is lost while
 /// the last of them run.
@@ -62,6 +65,16 @@ static std::optional<int64_t> countHeadsOfGroup(SdpaOp op) {
   return *queryHeads / *keyHeads;
 }
 
+/// A split has whole pages, which are counted where there are any.
+static int64_t countFixedBlocks(SdpaOp op, int64_t keys) {
+  int64_t least = kKeysOfFixedSplit;
+  if (op.getPageTable())
+    least = std::max(
+        least,
+        cast<ShapedType>(op.getK().getType()).getDimSize(getKeyOrder(op).seq));
+  return llvm::divideCeil(least, keys);
+}
+
 std::optional<DividedKeys> fa4::findDividedKeys(SdpaOp op,
                                                 const TargetDescription &target,
                                                 const TileChoice &choice) {
@@ -85,8 +98,11 @@ std::optional<DividedKeys> fa4::findDividedKeys(SdpaOp op,
     // tile-subtile cuts tiles into those of MMAs, between two queries.
     bool isCut = divided.headRows > int64_t(target.mma.rows);
     if (divided.tiles.exceeded.empty() && !isCut &&
-        divided.countRows() <= divided.tiles.rows)
+        divided.countRows() <= divided.tiles.rows) {
+      if (op.getBatchInvariant())
+        divided.fixedBlocks = countFixedBlocks(op, divided.tiles.keys);
       return divided;
+    }
   }
   return std::nullopt;
 }
@@ -104,8 +120,11 @@ public:
 private:
   tile::SharedSize shareCtas(StringRef sequences = "");
   OpFoldResult countSplits();
+  /// The units of keys for each of which there may be a split.
   int64_t getUnitsOfSplit() {
-    return llvm::divideCeil(kKeysOfSplit, conversion.getKeysOfUnit());
+    int64_t unit = conversion.getKeysOfUnit();
+    return divided.fixedBlocks ? divided.fixedBlocks * divided.tiles.keys / unit
+                               : llvm::divideCeil(kKeysOfSplit, unit);
   }
   void createNumbers();
   void nameSplits(const KernelLaunch &launch);
@@ -136,6 +155,8 @@ OpFoldResult DividedKeysLaunch::countSplits() {
   OpFoldResult sequences = conversion.getSizes(op.getQ())[*order.batch];
   OpFoldResult most =
       conversion.countBlocks(conversion.countKeyUnits(), getUnitsOfSplit());
+  if (divided.fixedBlocks)
+    return most;
   return conversion.min(most, conversion.share(shareCtas(), sequences));
 }
 
@@ -156,9 +177,10 @@ void DividedKeysLaunch::createNumbers() {
 /// Sets the names of dimensions by the kernel's q and k.
 void DividedKeysLaunch::nameSplits(const KernelLaunch &launch) {
   const DimOrder &order = conversion.names.order;
-  splits = tile::minOfSizes(
-      tile::countBlocks(launch.getKeysName(), getUnitsOfSplit()),
-      tile::nameSharedSize(shareCtas(launch.getDim(0, *order.batch))));
+  splits = tile::countBlocks(launch.getKeysName(), getUnitsOfSplit());
+  if (!divided.fixedBlocks)
+    splits = tile::minOfSizes(splits, tile::nameSharedSize(shareCtas(
+                                          launch.getDim(0, *order.batch))));
   rows = std::to_string(divided.countRows());
   columns = std::to_string(getHeadDims(op).v);
 }

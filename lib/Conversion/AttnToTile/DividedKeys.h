@@ -14,6 +14,12 @@
 //                  loop over blocks of a whole sequence has them at its end
 //   merge kernel   out and the LSE of all splits (MergeSplitsProgram.h)
 //
+// The number of splits follows from the sizes of a call. With `batch_invariant`
+// it follows from the number of keys that there is room for alone, and splits
+// begin at multiples of a fixed number of keys: what a sequence adds up, and in
+// which order, is the same whatever else is in the call, and further splits are
+// empty.
+//
 // The query heads that share a key/value head see the same keys. Their rows are
 // in one tile: row r is of query r / headRows and head r % headRows. For
 // example, 2 queries of 5 heads have 16 rows, of which 6 are not used.
@@ -36,6 +42,9 @@ struct DividedKeys {
   /// number of a row's query is a shift.
   int64_t headRows;
   AttentionTiles tiles = {}; ///< With room for all rows.
+  /// The blocks of each split where the op is `batch_invariant`: a split has
+  /// the same keys in each call then. 0 where blocks are divided evenly.
+  int64_t fixedBlocks = 0;
 
   int64_t countRows() const { return queries * headRows; }
 };

@@ -19,6 +19,7 @@ void QueryTileProgram::divideKeys(const DividedKeys &divided) {
   tileQueries = divided.queries;
   heads = divided.heads;
   headRows = divided.headRows;
+  fixedBlocks = divided.fixedBlocks;
   split = zero;
 }
 
@@ -89,7 +90,7 @@ void QueryTileProgram::computeKeyBlocks() {
     endBlock = blocksUpTo(numKeys);
   numBlocks = max(sub(endBlock, firstBlock), 1);
   if (split) {
-    takeBlocksOfSplit(firstBlock);
+    fixedBlocks ? takeFixedBlocks(firstBlock) : takeBlocksOfSplit(firstBlock);
     endOfFull = min(endOfFull, numKeys);
   } else {
     endBlock = add(firstBlock, numBlocks);
@@ -108,10 +109,22 @@ void QueryTileProgram::takeBlocksOfSplit(Value firstBlock) {
     return fold<arith::DivUIOp>(mul(number, numBlocks), count);
   };
   Value first = boundary(split), end = boundary(add(split, one));
+  takeBlocks(add(firstBlock, first), add(firstBlock, end));
+}
+
+/// Split s has those of the blocks [s c, (s + 1) c) that are visible.
+void QueryTileProgram::takeFixedBlocks(Value firstBlock) {
+  Value first = mul(split, index(fixedBlocks));
+  Value end = min(add(first, index(fixedBlocks)), add(firstBlock, numBlocks));
+  takeBlocks(max(first, firstBlock), end);
+}
+
+/// Takes blocks [first, end), or one block without keys if there are none.
+void QueryTileProgram::takeBlocks(Value first, Value end) {
   Value isEmpty = less(end, add(first, one), arith::CmpIPredicate::slt);
   numKeys = arith::SelectOp::create(b, isEmpty, zero, numKeys);
   numBlocks = max(sub(end, first), 1);
-  lastBlock = sub(add(add(firstBlock, first), numBlocks), one);
+  lastBlock = sub(add(first, numBlocks), one);
 }
 
 /// `endBlock` is behind the last block of the loop, and `endOfFull` behind the

@@ -60,6 +60,8 @@ private:
   void computeMaskedSteps(mlir::Value endBlock, mlir::Value endOfFull);
   mlir::Value rowPositions(mlir::Value start);
   void takeBlocksOfSplit(mlir::Value firstBlock);
+  void takeFixedBlocks(mlir::Value firstBlock);
+  void takeBlocks(mlir::Value first, mlir::Value end);
   PositionRange queriesOfTile() {
     return {firstRow, add(firstRow, tileQueries - 1)};
   }
@@ -68,9 +70,10 @@ private:
   mlir::Value blocksBelow(mlir::Value key) { return floorDiv(key, keys); }
   mlir::Value blocksUpTo(mlir::Value key) { return ceilDiv(key, keys); }
 
-  int64_t tileQueries;  ///< The queries of a tile.
-  int64_t headRows = 1; ///< The rows of a query.
-  int64_t heads = 1;    ///< The heads to which these belong.
+  int64_t tileQueries;     ///< The queries of a tile.
+  int64_t headRows = 1;    ///< The rows of a query.
+  int64_t heads = 1;       ///< The heads to which these belong.
+  int64_t fixedBlocks = 0; ///< Of a split; 0 if it has a share of all blocks.
 };
 
 } // namespace fa4

@@ -135,8 +135,7 @@ func.func @cu_missing(%q: tensor<8x1x16xf16>) {
 
 func.func @cu_one(%q: tensor<8x1x16xf16>, %cu: tensor<3xi32>) {
   // expected-error @+1 {{cu_seqlens_q and cu_seqlens_k must be given together}}
-  %o = "attn.sdpa"(%q, %q, %q, %cu) <{layout = #attn.layout<thd>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0>,
-      resultSegmentSizes = array<i32: 1, 0>}> ({}, {}) : (tensor<8x1x16xf16>, tensor<8x1x16xf16>, tensor<8x1x16xf16>, tensor<3xi32>) -> tensor<8x1x16xf16>
+  %o = attn.sdpa %q, %q, %q layout<thd> cu_seqlens(%cu : tensor<3xi32>) : tensor<8x1x16xf16>, tensor<8x1x16xf16>, tensor<8x1x16xf16> -> tensor<8x1x16xf16>
   return
 }
 

@@ -268,7 +268,7 @@ void SdpaOp::build(OpBuilder &builder, OperationState &state, Value q, Value k,
   build(builder, state, out, lse, q, k, v, /*page_table=*/{},
         /*cu_seqlens_q=*/{}, /*cu_seqlens_k=*/{}, /*seqlens_k=*/{},
         /*sinks=*/{}, /*captures=*/{},
-        /*inits=*/{}, layout, mask, /*scale=*/{});
+        /*inits=*/{}, layout, mask, /*scale=*/{}, /*batch_invariant=*/false);
 }
 
 //===----------------------------------------------------------------------===//

@@ -71,9 +71,11 @@ static LogicalResult verifyRank(Operation *op, Value value, StringRef name,
   int64_t actual = cast<ShapedType>(value.getType()).getRank();
   if (actual == rank)
     return success();
+  bool isPaged = rank != getDimOrder(layout).rank;
   return op->emitOpError() << "'" << name << "' must have rank " << rank
                            << " in layout " << stringifyLayout(layout)
-                           << ", got " << actual;
+                           << (isPaged ? " with page_table" : "") << ", got "
+                           << actual;
 }
 
 /// Checks the sizes of a tensor in the op's layout. `seq`, `head`, `dim` and

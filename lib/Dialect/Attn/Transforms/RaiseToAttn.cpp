@@ -283,7 +283,7 @@ static Raised build(AttentionMatch &match, ElementTracer &tracer,
       /*page_table=*/Value(), /*cu_seqlens_q=*/Value(),
       /*cu_seqlens_k=*/Value(), /*seqlens_k=*/Value(), /*sinks=*/Value(),
       writer.getCaptures(), ValueRange(), layout, MaskAttr(),
-      b.getF32FloatAttr(match.scale));
+      b.getF32FloatAttr(match.scale), /*batch_invariant=*/false);
   if (writer.hasScoreMod())
     writer.writeScoreMod(b, op.getScoreMod());
   if (!match.masks.empty())

@@ -164,10 +164,9 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
   RoleDemand demand{static_cast<unsigned>(role.getNumWarps()), 0, 0};
   if (role.runsOnOneThread()) {
     unsigned descriptors = countDescriptors(role, target);
-    demand.wantedRegisters = kRegisterSlack + role.getFacts().stateRegisters +
-                             descriptors -
-                             std::min(descriptors, kUniformDescriptors) +
-                             countPageRegisters(role);
+    demand.wantedRegisters =
+        kRegisterSlack + role.getFacts().stateRegisters + descriptors -
+        std::min(descriptors, kUniformDescriptors) + countPageRegisters(role);
     return demand;
   }
   unsigned row = 0, copied = 0;

@@ -262,6 +262,8 @@ std::string fa4::tile::alignSize(StringRef name, int64_t multiple) {
 std::string fa4::tile::countBlocks(StringRef name, int64_t block) {
   if (std::optional<int64_t> size = getStaticSize(name))
     return std::to_string(llvm::divideCeil(*size, block));
+  if (block == 1)
+    return name.str();
   return llvm::formatv("ceildiv({0}, {1})", name, block);
 }
 

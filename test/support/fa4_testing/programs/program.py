@@ -305,6 +305,7 @@ class Program(Form):
     lse: bool = True
     inputs: str = "normal"
     out_dtype: str | None = None  # As dtype.
+    batch_invariant: bool = False
 
     def element(self, operand):
         return self.out_dtype if operand == "out" and self.out_dtype else super().element(operand)
@@ -316,7 +317,8 @@ class Program(Form):
     def mlir(self):
         inputs = ["q", "k", "v"]
         memref = self.kind == "memref"
-        clauses = clauses_of(self.layout, self.mask, self.scale) + self.beside_clauses() + self.captures_clause()
+        invariant = " batch_invariant" if self.batch_invariant else ""
+        clauses = clauses_of(self.layout, self.mask, self.scale) + invariant + self.beside_clauses() + self.captures_clause()
         arguments = inputs + [*self.beside] + (self.results if memref else [])
         text = ", ".join(f"%{name}: {self.type(name)}" for name in arguments)
         for n, (type, _) in enumerate(self.captures):

@@ -330,6 +330,16 @@ def _draw_packed(rng, form):
     return without_other_reasons(packed_form)
 
 
+def _draw_pages(rng, program: Program) -> Program:
+    """Puts the keys of some programs in pages, of which a sequence has as many as there is room for."""
+    if program.layout == "sbhd" or rng.random() < 0.85:
+        return program
+    size = int(rng.choice([16, 16, 32, 48, 64, 80, 128, 256]))
+    sizes = program.sizes._replace(sk=-(-program.sizes.sk // size) * size)
+    lengths = program.lengths or tuple(keys for _, keys in program.packed)
+    return dataclasses.replace(program, page_size=size, sizes=sizes, lengths=lengths)
+
+
 def draw_gradient(rng) -> Gradient:
     """Draws a form and a call of the gradient, of what the forward op's generator draws."""
 
@@ -389,7 +399,8 @@ def make(seed, number, gradient=False, pairs=False):
     flaw = list(FLAWS)[rng.integers(len(FLAWS))] if rng.random() < 0.3 else None
     form = _draw_tables(of_tables, draw_pairs(rng, draw_program(rng), pairs))
     if not flaw:
-        form = _draw_packed(of_tables, form)
+        form = _draw_pages(of_tables, _draw_packed(of_tables, form))
+        form = dataclasses.replace(form, batch_invariant=of_tables.random() < 0.3)
     return form, flaw or refusal(form)
 
 

@@ -68,6 +68,8 @@ def _without_capture(program, n):
 def with_sizes(program, sizes):
     """Other ones, of which there may be fewer sequences and query heads, for each of which captured vectors and lengths have a number. A
     sequence has no more keys than there is room for, nor a packed one more rows than the longest."""
+    if program.page_size:
+        sizes = sizes._replace(sk=-(-sizes.sk // program.page_size) * program.page_size)
     captures = tuple((type, value[: sizes.hq] if isinstance(value, tuple) else value) for type, value in program.captures)
     lengths = tuple(min(length, sizes.sk) for length in program.lengths[: sizes.b])
     packed = tuple((min(q, sizes.sq), min(k, sizes.sk)) for q, k in program.packed[: sizes.b])

@@ -116,7 +116,10 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
     `cu_seqlens` is that of q alone.
 
     **Attributes.** `scale` is the factor of q.k, `1 / sqrt(D)` if not given.
-    `mask` is absent for full attention.
+    `mask` is absent for full attention. `batch_invariant` asks that the bits of a
+    sequence's results depend neither on the other sequences of a call nor on how
+    many keys there is room for, also where an implementation divides the keys of
+    a sequence by what it finds in a call.
 
     **Regions** are isolated: they see their arguments only. Indices are those
     of `b`, `h` (query head), `i` and `j` above, so they count from the start of
@@ -196,14 +199,15 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
     Attn_TensorOrMemRef:$q,
     Attn_TensorOrMemRef:$k,
     Attn_TensorOrMemRef:$v,
-    Optional<Attn_TensorOrMemRef>:$page_table), sharedOperands, sharedAttributes);
+    Optional<Attn_TensorOrMemRef>:$page_table), sharedOperands, sharedAttributes,
+    (ins UnitAttr:$batch_invariant));
   let results = (outs
     Optional<AnyRankedTensor>:$out,
     Optional<AnyRankedTensor>:$lse);
 
   let assemblyFormat = [{
     $q `,` $k `,` $v `layout` `` $layout (`mask` `` $mask^)?
-    (`scale` `(` $scale^ `)`)?
+    (`scale` `(` $scale^ `)`)? (`batch_invariant` $batch_invariant^)?
     (`cu_seqlens` `(` $cu_seqlens_q^ (`,` $cu_seqlens_k^)? `:`
        type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`)?
     (`seqlens_k` `(` $seqlens_k^ `:` type($seqlens_k) `)`)?

@@ -36,8 +36,9 @@ def Tile_Dialect : Dialect {
 
     Operations have pages of their own:
 
-    - [tile programs](TileOps.md): kernels, loads, stores, and launches of
-      kernels;
+    - [tile programs](TileOps.md): kernels, and launches of kernels;
+    - [global memory](TileMemoryOps.md): loads and stores of tiles, also from
+      pages of a cache, and reads of single numbers;
     - [roles and channels](TileChannelOps.md);
     - [clusters](TileClusterOps.md): what one CTA gives another one;
     - [lanes](TileLaneOps.md): the work of single threads, and accesses to

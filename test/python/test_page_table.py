@@ -44,6 +44,8 @@ FORMS = {
     "few, 48": dict(sizes=Sizes(1, 2, 960, 1, 8), page_size=48, static=FEW),
     "few, 512": dict(sizes=Sizes(2, 1, 1024, 1, 8), page_size=512, lengths=(1000, 200), static=FEW),
     "few, bhsd": dict(sizes=Sizes(2, 2, 640, 2, 4), page_size=32, layout="bhsd", static=FEW, lengths=(500, 640)),
+    "few, batch invariant": dict(sizes=Sizes(2, 2, 2560, 1, 4), page_size=48, static=FEW, batch_invariant=True, lengths=(2500, 700)),
+    "few, batch invariant, 2048": dict(sizes=Sizes(1, 1, 4096, 1, 4), page_size=2048, static=FEW, batch_invariant=True),
     "few, undivided": dict(sizes=Sizes(2, 2, 640, 2, 4), page_size=64, static=FEW, options=("--split-keys=false",)),
 }  # fmt: skip
 MODS = {
@@ -136,11 +138,13 @@ def test_time():
     ],
 )
 def test_spec_errors(form, message):
+    """A spec of pages that no op has is refused in words."""
     with pytest.raises(fa4.SpecError, match=message):
         fa4.sdpa(**dict(q="B Sq 4 64", k="Pages 16 2 64", page_table=True) | form)
 
 
 def test_no_gradient():
+    """The spec of a gradient is refused."""
     with pytest.raises(fa4.SpecError, match="there is no gradient of keys in pages"):
         fa4.sdpa(q="B Sq 4 64", k="Pages 16 2 64", page_table=True).backward()
 
