@@ -30,13 +30,15 @@ class Row:
     head_dim: int = 128
     queries: int = 1
     page: int = 0  # Keys of a page; 0 for tensors.
+    invariant: bool = False  # The same bits whatever else is in the batch.
 
     @property
     def name(self):
         heads, k = "/".join(map(str, self.heads)), f"{self.keys // 1024}k"
         drafts = f", {self.queries} queries, causal" if self.queries > 1 else ""
         pages = f", pages of {self.page}" if self.page else ""
-        return f"{self.batch} x {k}, {heads} heads, hd{self.head_dim}{drafts}{pages}"
+        invariant = ", batch invariant" if self.invariant else ""
+        return f"{self.batch} x {k}, {heads} heads, hd{self.head_dim}{drafts}{pages}{invariant}"
 
     @property
     def kind(self):
@@ -45,7 +47,7 @@ class Row:
     @property
     def folder(self):
         pages = f"-p{self.page}" if self.page else ""
-        return f"q{self.queries}-h{self.heads[0]}-{self.heads[1]}-hd{self.head_dim}{pages}"
+        return f"q{self.queries}-h{self.heads[0]}-{self.heads[1]}-hd{self.head_dim}{pages}{'-invariant' * self.invariant}"
 
     @property
     def bytes(self):
@@ -59,6 +61,7 @@ ROWS = [
     Row(4, 32768, head_dim=64), Row(64, 4096, head_dim=64), Row(4, 32768, head_dim=256), Row(4, 32768, queries=4), Row(16, 8192, queries=8),
     Row(4, 32768, page=256), Row(4, 32768, page=64), Row(4, 32768, page=16), Row(16, 8192, page=64), Row(64, 4096, page=64), Row(64, 4096, page=16),
     Row(16, 8192, (28, 4), page=16), Row(4, 32768, head_dim=64, page=16), Row(16, 8192, queries=8, page=64),
+    Row(4, 32768, invariant=True), Row(64, 4096, invariant=True), Row(16, 8192, page=16, invariant=True),
 ]  # fmt: skip
 
 
@@ -75,7 +78,8 @@ def spec(row):
     """The op, for any batch size and number of keys."""
     keys = f"Pages {row.page}" if row.page else "B Sk"
     shapes = [f"B {row.queries} {row.heads[0]} {row.head_dim}", *[f"{keys} {row.heads[1]} {row.head_dim}"] * 2]
-    return fa4.sdpa(*shapes, mask=None if row.kind == "full" else row.kind, seqlens_k=bool(row.page), page_table=bool(row.page))
+    form = {"seqlens_k": bool(row.page), "page_table": bool(row.page), "batch_invariant": row.invariant}
+    return fa4.sdpa(*shapes, mask=None if row.kind == "full" else row.kind, **form)
 
 
 def ops(quick):

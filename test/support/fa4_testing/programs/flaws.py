@@ -59,7 +59,6 @@ FLAWS = {
     "f64": _elements("f64"),
     "fp8": _elements("f8E4M3FN"),
     "i8": _elements("i8"),
-    "out f32": _of("out", lambda type: re.sub("b?f16", "f32", type)),
     "k of another type": lambda p, t: t.replace(
         p.type("k"), p.type("k").replace(p.dtype, "bf16" if p.dtype == "f16" else "f16"), 1
     ),
