@@ -109,8 +109,7 @@ SizeOfOperand fa4::getCountOfIndex(AttentionOpInterface op, unsigned index) {
   default:
     if (op.getPageTable())
       return {getKeyCapacity(op),
-              llvm::formatv("SeqPages * {0}",
-                            size(op.getK(), getKeyOrder(op).seq))};
+              llvm::formatv("SeqPages * {0}", getPageSize(op))};
     return {size(op.getK(), order.seq), order.isPacked() ? "Tk" : "Sk"};
   }
 }

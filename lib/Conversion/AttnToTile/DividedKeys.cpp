@@ -69,9 +69,7 @@ static std::optional<int64_t> countHeadsOfGroup(SdpaOp op) {
 static int64_t countFixedBlocks(SdpaOp op, int64_t keys) {
   int64_t least = kKeysOfFixedSplit;
   if (op.getPageTable())
-    least = std::max(
-        least,
-        cast<ShapedType>(op.getK().getType()).getDimSize(getKeyOrder(op).seq));
+    least = std::max(least, getPageSize(op));
   return llvm::divideCeil(least, keys);
 }
 

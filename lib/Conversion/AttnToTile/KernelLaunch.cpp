@@ -139,9 +139,7 @@ OpFoldResult Conversion::countKeyUnits() {
 }
 
 int64_t Conversion::getKeysOfUnit() {
-  return op.getPageTable() ? cast<ShapedType>(op.getK().getType())
-                                 .getDimSize(names.keyOrder.seq)
-                           : 1;
+  return op.getPageTable() ? getPageSize(op) : 1;
 }
 
 OpFoldResult Conversion::share(const tile::SharedSize &shared,

@@ -271,8 +271,7 @@ static Reason checkTurns(AttentionOpInterface op,
 static Reason checkPages(AttentionOpInterface op) {
   if (!op.getPageTable())
     return std::nullopt;
-  int64_t size =
-      cast<ShapedType>(op.getK().getType()).getDimSize(getKeyOrder(op).seq);
+  int64_t size = getPageSize(op);
   if (ShapedType::isDynamic(size))
     return "a dynamic page size";
   if (size % kPageStep != 0)

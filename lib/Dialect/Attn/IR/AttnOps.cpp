@@ -13,6 +13,8 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace fa4::attn;
@@ -195,15 +197,26 @@ DimOrder fa4::attn::getKeyOrder(AttentionOpInterface op) {
   return getDimOrder(layout);
 }
 
+static int64_t getKeyRows(AttentionOpInterface op) {
+  return cast<ShapedType>(op.getK().getType()).getDimSize(getKeyOrder(op).seq);
+}
+
+int64_t fa4::attn::getPageSize(AttentionOpInterface op) {
+  return getKeyRows(op);
+}
+
 int64_t fa4::attn::getKeyCapacity(AttentionOpInterface op) {
-  int64_t keys =
-      cast<ShapedType>(op.getK().getType()).getDimSize(getKeyOrder(op).seq);
   if (!op.getPageTable())
-    return keys;
+    return getKeyRows(op);
+  int64_t size = getPageSize(op);
   int64_t pages =
       cast<ShapedType>(op.getPageTable().getType()).getDimSize(kTablePages);
-  bool isKnown = ShapedType::isStatic(keys) && ShapedType::isStatic(pages);
-  return isKnown ? keys * pages : ShapedType::kDynamic;
+  if (ShapedType::isDynamic(size) || ShapedType::isDynamic(pages))
+    return ShapedType::kDynamic;
+  int64_t keys;
+  return llvm::MulOverflow(size, pages, keys)
+             ? std::numeric_limits<int64_t>::max()
+             : keys;
 }
 
 /// Returns the type of the result `out` (index 0) or LSE (index 1). `pages` is

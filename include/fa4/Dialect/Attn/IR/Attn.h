@@ -89,6 +89,10 @@ namespace fa4::attn {
 /// which is for the pages then.
 DimOrder getKeyOrder(AttentionOpInterface op);
 
+/// Returns the number of keys in a page of an op with a page table; kDynamic if
+/// it is not known.
+int64_t getPageSize(AttentionOpInterface op);
+
 /// Returns the number of keys that a sequence has room for, in tensors or in
 /// pages; in packed layouts, that of all sequences. kDynamic if a size that it
 /// depends on is dynamic.

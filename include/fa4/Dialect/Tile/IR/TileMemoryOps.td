@@ -75,7 +75,7 @@ def Tile_LoadOp : Tile_MemoryOp<"load", [AttrSizedOperandSegments]> {
     tile.kernel @pages(%k: memref<?x16x8x64xbf16> {tile.name = "k", tile.dims = ["P", "16", "8", "64"]},
                        %table: memref<?x?xi32> {tile.name = "page_table", tile.dims = ["B", "N"]},
                        %o: memref<?x?x64xbf16> {tile.name = "o", tile.dims = ["B", "Sk", "64"], tile.output = "once"})
-        attributes {chip = "sm_100a", grid = [#tile.extent<"Sk", 128>, #tile.extent<"B">]} {
+        attributes {chip = "sm_100a", grid = [#tile.extent<"Sk" by 128>, #tile.extent<"B">]} {
       %i, %b = tile.work_tile : index, index
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
