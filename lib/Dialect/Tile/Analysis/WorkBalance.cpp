@@ -199,14 +199,20 @@ static bool readsShared(LoadOp load, std::optional<unsigned> loopDim,
 static bool addShared(KernelOp kernel, LoadOp load, std::optional<unsigned> dim,
                       WorkBalance &balance) {
   auto source = dyn_cast<BlockArgument>(load.getSource());
-  // What a sequence has in pages has no name.
-  if (!dim || !source || load.getPages())
+  if (!dim || !source)
     return false;
-  StringRef size = kernel.getDimName(source.getArgNumber(), *dim);
+  // A sequence in pages is as long as its pages are many.
+  bool countsPages = load.getPages() && load.getTileDims().front() == *dim;
+  StringRef size =
+      countsPages ? kernel.getDimName(
+                        cast<BlockArgument>(load.getPages()).getArgNumber(),
+                        /*dim=*/1)
+                  : kernel.getDimName(source.getArgNumber(), *dim);
   if (!balance.size.empty() && balance.size != size)
     return false;
   VectorType tile = load.getTile().getType();
-  int64_t bytes = tile.getElementTypeBitWidth() / 8;
+  int64_t bytes = tile.getElementTypeBitWidth() / 8 *
+                  (countsPages ? load.getPageSize() : 1);
   for (auto [tileDim, extent] : llvm::zip(load.getTileDims(), tile.getShape()))
     bytes *= tileDim == int64_t(*dim) ? 1 : extent;
   balance.size = size;
