@@ -68,3 +68,16 @@ func.func @gradient(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>, %v: me
     : memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?x64xbf16>, memref<?x?x?xf32>
   return
 }
+
+// -----
+
+// Keys in pages are counted by pages, of 32 keys here.
+// CHECK-LABEL: tile.kernel @pages_kernel
+// LPT-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = 66322432, group_bytes = 16384, size = "SeqPages">
+// CLC-SAME: order = #tile.order<axis = 0, descending = true, cache_bytes = 66322432>
+func.func @pages(%q: memref<?x?x8x128xbf16>, %k: memref<?x32x8x128xbf16>, %v: memref<?x32x8x128xbf16>, %table: memref<?x?xi32>,
+                 %out: memref<?x?x8x128xbf16>) {
+  attn.sdpa %q, %k, %v layout<bshd> mask<causal, bottom_right> page_table(%table : memref<?x?xi32>) outs(%out : memref<?x?x8x128xbf16>)
+    : memref<?x?x8x128xbf16>, memref<?x32x8x128xbf16>, memref<?x32x8x128xbf16>
+  return
+}
