@@ -11,9 +11,10 @@ func.func @tree(%q: tensor<?x8x32x128xbf16>, %k: tensor<?x?x8x128xbf16>, %v: ten
       %none = arith.constant 0 : i32
       %length = tensor.extract %n[%b] : tensor<?xi32>
       %end = arith.index_cast %length : i32 to index
-      %first = arith.subi %end, %c8 : index
-      %draft = arith.subi %j, %first : index
-      %is_cache = arith.cmpi slt, %draft, %c0 : index
+      // Comparing a position with the length itself says which blocks have no draft.
+      %behind = arith.addi %j, %c8 : index
+      %is_cache = arith.cmpi slt, %behind, %end : index
+      %draft = arith.subi %behind, %end : index
       %number = arith.maxsi %draft, %c0 : index
       %is_followed = tensor.extract %f[%b, %i, %number] : tensor<?x8x8xi32>
       %is_before = arith.cmpi ne, %is_followed, %none : i32

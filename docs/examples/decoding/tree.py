@@ -17,9 +17,10 @@ B, ROOM, DRAFTS, QUERY_HEADS, HEADS, D = 3, 900, 8, 32, 8, 128
 
 
 def sees(b, h, q_idx, kv_idx, lengths, follows):
-    """The keys of the drafts are the last ones of a sequence. Blocks in front of them have no mask in the kernel."""
-    draft = kv_idx - (lengths[b] - DRAFTS)
-    return (draft < 0) | (follows[b, q_idx, fa4.math.maximum(draft, 0)] != 0)
+    """The keys of the drafts are the last ones of a sequence. Blocks in front of them have no mask in the kernel, since a position is
+    compared with the length itself."""
+    is_cache = kv_idx + DRAFTS < lengths[b]
+    return is_cache | (follows[b, q_idx, fa4.math.maximum(kv_idx + DRAFTS - lengths[b], 0)] != 0)
 
 
 SPEC = fa4.sdpa(
