@@ -74,8 +74,8 @@ def draw_pairs(rng, form, always=False):
     # CTAs alone that go on to other work tiles have no room for the gradient of most head dims.
     schedules = ("grid", "lpt") if is_gradient and pairs != "on" else gpu.SCHEDULES
     schedule = _pick(rng, (None, *schedules))
-    # Nor has forward attention of the largest ones, where a CTA asks for its work.
-    if schedule == "clc" and pairs != "on" and form.head_dim == 256:
+    # Nor have those of forward attention with the largest ones.
+    if schedule in ("clc", "static") and pairs != "on" and form.head_dim == 256:
         schedule = None
     others = [option for option in form.options if not option.startswith("--schedule=")]
     chosen = [f"--schedule={schedule}"] * bool(schedule) + [f"--pairs={pairs}"]
