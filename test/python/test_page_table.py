@@ -119,6 +119,17 @@ def test_nothing_to_compute(empty):
     assert got.out.shape == call["q"].shape and not got.out.any() and (got.lse == -np.inf).all()
 
 
+@pytest.mark.parametrize("empty, size", [(dict(pages=0), "SeqPages"), (dict(batch=0, total=0), "Pages")])
+def test_sinks_without_keys_are_refused(empty, size):
+    """The LSE would be the sinks, which no kernel writes."""
+    call = _call(**empty) | {"sinks": np.zeros(2, np.float32)}
+    if size == "Pages":
+        call |= {"q": np.ones((2, 40, 2, 64), bfloat16), "page_table": np.zeros((2, 3), np.int32)}
+    spec = fa4.sdpa(q="B Sq Hq 64", k="Pages 16 Hkv 64", page_table=True, lse=True, sinks=True)
+    with pytest.raises(fa4.SimulationError, match=f"size {size} must be at least 1: the LSE of a row without keys is its sink"):
+        fa4.compile(spec).simulate(**call)
+
+
 def test_time():
     """A call without a table has no time: how often a page is read would not be known."""
     made = fa4.compile(fa4.sdpa(q="B 1 8 64", k="Pages 64 2 64", page_table=True), chip="sm_90a")

@@ -294,11 +294,17 @@ void KernelLaunch::requireKeysBesideSinks() {
   auto op = dyn_cast<SdpaOp>(conversion.op.getOperation());
   if (!op || !op.getSinks() || !op.hasLse())
     return;
-  StringRef keys = getKeysName();
-  if (!llvm::isDigit(keys.front()))
-    require(keys + " >= 1", "size " + keys +
-                                " must be at least 1: the LSE of a row without "
-                                "keys is its sink, and no kernel writes it");
+  auto requireSome = [&](StringRef size) {
+    if (!llvm::isDigit(size.front()))
+      require(size + " >= 1", "size " + size +
+                                  " must be at least 1: the LSE of a row "
+                                  "without keys is its sink, and no kernel "
+                                  "writes it");
+  };
+  requireSome(getKeysName());
+  // Sequences without keys may have a cache without pages.
+  if (pageTable)
+    requireSome(getDim(1, *conversion.names.keyOrder.batch));
 }
 
 /// The sizes of a table have names of their own, because it may have more

@@ -319,6 +319,8 @@ def _draw_packed(rng, form):
     packed = [tuple(int(rng.choice([0, size, rng.integers(size + 1)])) for size in (sizes.sq, sizes.sk)) for _ in range(sizes.b)]
     if rng.random() < 0.9:
         packed[0] = sizes.sq, sizes.sk  # There are rows of both.
+    if form.sinks and not any(keys for _, keys in packed):
+        packed[0] = packed[0][0], sizes.sk  # Without keys, the LSE would be the sinks, which no kernel writes.
     more = dict(lengths=tuple(min(length, keys) for length, (_, keys) in zip(form.lengths, packed)))
     if isinstance(form, Gradient):
         more |= dict(deterministic=form.deterministic and form.chip == "sm_90a")
