@@ -92,7 +92,7 @@ def _falling(rng, *shapes):
     """Makes inputs with which the row max rises for a loop from the last key to the
     first."""
     blocks = np.arange(shapes[1][1]) // 128
-    return _steps(rng, blocks[-1] - blocks, shapes)
+    return _steps(rng, blocks.max(initial=0) - blocks, shapes)
 
 
 INPUTS = {
