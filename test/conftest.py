@@ -72,6 +72,16 @@ def pytest_runtest_makereport(item):
 
 
 @pytest.fixture
+def torch_settings(tmp_path, monkeypatch):
+    """Tests of fa4.torch have a cache of their own, no ptxas, and torch's random numbers from one seed."""
+    import torch
+
+    monkeypatch.setenv("FA4_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("FA4_VERIFY_PTX", "0")
+    torch.manual_seed(0)
+
+
+@pytest.fixture
 def rng(request):
     """Random numbers that depend on the seed and the test, not on the order in
     which tests run."""

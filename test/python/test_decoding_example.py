@@ -22,8 +22,9 @@ NAMES = "step", "paged", "tree"
 
 
 @pytest.fixture(params=NAMES)
-def script(request):
-    """A script as a module."""
+def script(request, monkeypatch):
+    """A script as a module, which finds what is beside it."""
+    monkeypatch.syspath_prepend(EXAMPLES)
     spec = importlib.util.spec_from_file_location(request.param, EXAMPLES / f"{request.param}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

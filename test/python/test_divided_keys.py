@@ -10,7 +10,7 @@ import pytest
 from ml_dtypes import bfloat16
 
 from fa4_testing import gpu
-from fa4_testing.programs.forms import BR, MASK_MODS, NEAR, SCORE_MODS, TL
+from fa4_testing.programs.forms import BR, NEAR, TL, with_each_mod
 from fa4_testing.programs.program import Program, Sizes, run
 from fa4.reference import Mask
 
@@ -48,11 +48,7 @@ FORMS = {
     "batch invariant, static": dict(sizes=Sizes(2, 2, 1500, 2, 4), batch_invariant=True, static=frozenset({"B", "Sq", "Sk", "Hq", "Hkv"})),
     "256 rows, on Blackwell": dict(sizes=Sizes(1, 16, 600, 1, 16), head_dim=64, mask=Mask.causal(BR)),
 }
-MODS = {
-    f"{group}-{name}": form | dict(sizes=Sizes(2, 3, 600, 1, 2), head_dim=64)
-    for group, forms in (("score", SCORE_MODS), ("mask", MASK_MODS))
-    for name, form in forms.items()
-}
+MODS = with_each_mod(sizes=Sizes(2, 3, 600, 1, 2), head_dim=64)
 
 
 @pytest.mark.turns(4)

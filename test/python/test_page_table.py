@@ -10,7 +10,7 @@ import pytest
 from ml_dtypes import bfloat16
 
 from fa4_testing import cpu, gpu
-from fa4_testing.programs.forms import BR, MASK_MODS, NEAR, SCORE_MODS, TL
+from fa4_testing.programs.forms import BR, NEAR, TL, with_each_mod
 from fa4_testing.programs.program import Program, Sizes, compare, run
 from fa4.reference import Mask
 
@@ -48,11 +48,7 @@ FORMS = {
     "few, batch invariant, 2048": dict(sizes=Sizes(1, 1, 4096, 1, 4), page_size=2048, static=FEW, batch_invariant=True),
     "few, undivided": dict(sizes=Sizes(2, 2, 640, 2, 4), page_size=64, static=FEW, options=("--split-keys=false",)),
 }  # fmt: skip
-MODS = {
-    f"{group}-{name}": form | dict(sizes=Sizes(2, 70, 256, 1, 2), head_dim=64, page_size=32)
-    for group, forms in (("score", SCORE_MODS), ("mask", MASK_MODS))
-    for name, form in forms.items()
-}
+MODS = with_each_mod(sizes=Sizes(2, 70, 256, 1, 2), head_dim=64, page_size=32)
 
 
 @pytest.mark.turns(4)

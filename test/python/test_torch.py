@@ -24,11 +24,7 @@ except fa4.LibraryNotFoundError as missing:
     pytest.skip(f"needs {missing}", allow_module_level=True)
 
 
-@pytest.fixture(autouse=True)
-def settings(tmp_path, monkeypatch):
-    monkeypatch.setenv("FA4_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("FA4_VERIFY_PTX", "0")
-    torch.manual_seed(0)
+pytestmark = pytest.mark.usefixtures("torch_settings")
 
 
 def draw(*shape):

@@ -6,12 +6,8 @@ Run on the GPU if torch has one, else in the simulator, and compared with float6
 
 import fa4
 import numpy as np
+from check import check
 from ml_dtypes import bfloat16
-
-try:
-    import torch
-except ImportError:  # The simulator does without.
-    torch = None
 
 B, ROOM, QUERY_HEADS, HEADS, D = 3, 1500, 32, 8, 128
 
@@ -30,17 +26,6 @@ def make_call(rng):
     return dict(q=q, k=k, v=v, seqlens_k=lengths)
 
 
-def run_in_torch(given):
-    """out on the GPU, as a numpy array."""
-    tensors = {name: torch.from_numpy(array.astype(np.float32) if array.dtype == bfloat16 else array).cuda() for name, array in given.items()}
-    q, k, v = (tensors[name].bfloat16() for name in "qkv")
-    return fa4.torch.attention(SPEC)(q, k, v, seqlens_k=tensors["seqlens_k"]).float().cpu().numpy()
-
-
 if __name__ == "__main__":
     given = make_call(np.random.default_rng())
-    on_gpu = torch is not None and torch.cuda.is_available()
-    out = run_in_torch(given) if on_gpu else fa4.compile(SPEC).simulate(**given).out
-    error = abs(out.astype(np.float64) - SPEC.reference(**given).out).max()
-    print(f"lengths {', '.join(map(str, given['seqlens_k']))}, in {torch.cuda.get_device_name() if on_gpu else 'the simulator'}: largest error {error:.4f}")
-    assert error < 0.02
+    check(SPEC, given, f"lengths {', '.join(map(str, given['seqlens_k']))}")

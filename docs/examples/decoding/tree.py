@@ -6,12 +6,8 @@ follows. tree.mlir is the same op. Run on the GPU if torch has one, else in the 
 
 import fa4
 import numpy as np
+from check import check
 from ml_dtypes import bfloat16
-
-try:
-    import torch
-except ImportError:  # The simulator does without.
-    torch = None
 
 B, ROOM, DRAFTS, QUERY_HEADS, HEADS, D = 3, 900, 8, 32, 8, 128
 
@@ -48,17 +44,6 @@ def make_call(rng):
     return dict(q=q, k=k, v=v, seqlens_k=lengths, lengths=lengths, follows=draw_trees(rng))
 
 
-def run_in_torch(given):
-    """out on the GPU, as a numpy array."""
-    tensors = {name: torch.from_numpy(array.astype(np.float32) if array.dtype == bfloat16 else array).cuda() for name, array in given.items()}
-    q, k, v = (tensors.pop(name).bfloat16() for name in "qkv")
-    return fa4.torch.attention(SPEC)(q, k, v, **tensors).float().cpu().numpy()
-
-
 if __name__ == "__main__":
     given = make_call(np.random.default_rng())
-    on_gpu = torch is not None and torch.cuda.is_available()
-    out = run_in_torch(given) if on_gpu else fa4.compile(SPEC).simulate(**given).out
-    error = abs(out.astype(np.float64) - SPEC.reference(**given).out).max()
-    print(f"lengths {', '.join(map(str, given['seqlens_k']))}, in {torch.cuda.get_device_name() if on_gpu else 'the simulator'}: largest error {error:.4f}")
-    assert error < 0.02
+    check(SPEC, given, f"lengths {', '.join(map(str, given['seqlens_k']))}")

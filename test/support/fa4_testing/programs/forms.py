@@ -103,6 +103,14 @@ MASK_MODS = {
     "branches": dict(visible=("if", ("cmpi", "slt", I, index(50)), CAUSAL, ("if", ("cmpi", "eq", H, index(1)), DOCUMENTS, NEAR))),
     "with score_mod": dict(visible=NEAR, score=capped(S, f32(3)), mask=Mask(BR, 100, None)),
 }  # fmt: skip
+
+
+def with_each_mod(**form):
+    """Returns a form with each of SCORE_MODS and of MASK_MODS, by the names of both: "score-softcap"."""
+    named = {f"score-{name}": mod for name, mod in SCORE_MODS.items()} | {f"mask-{name}": mod for name, mod in MASK_MODS.items()}
+    return {name: mod | form for name, mod in named.items()}
+
+
 # Bounds that mean "none": differences with them do not have 32 bits.
 FARTHEST = {"most": 2**31 - 1, "least": -(2**31)}
 FAR = {
