@@ -30,7 +30,7 @@ _HOMES = {
 }  # fmt: skip
 # Not in `__all__`: they need torch, which need not be installed.
 _OF_TORCH = ("flex",)
-_MODULES = ("cache", "errors", "kernel", "math", "reference", "report", "selftest", "spec", "torch", "tracing")
+_MODULES = ("cache", "distributed", "errors", "kernel", "math", "reference", "report", "selftest", "spec", "torch", "tracing")
 __all__ = [*_HOMES, "cache", "math", "reference"]
 
 
