@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs cases on the first GPU through the CUDA driver's interface. It needs the
+"""Runs cases on a GPU through the CUDA driver's interface. It needs the
 driver (libcuda.so.1) and Python, and nothing else."""
 
 import ctypes
@@ -27,13 +27,13 @@ class _LaunchConfig(ctypes.Structure):
 
 
 class Card(Driver):
-    """The first GPU, with its primary context current in this thread."""
+    """A GPU by its number, the first one by default, with its primary context current in this thread."""
 
-    def __init__(self):
+    def __init__(self, number: int = 0):
         super().__init__()
-        first = self.devices()[0]
-        self.use(first)
-        self.name, self.capability = first.name, first.capability
+        device = self.devices()[number]
+        self.use(device)
+        self.name, self.capability = device.name, device.capability
 
     def load(self, ptx):
         """The module of a PTX text; what the assembler says is part of the error."""
@@ -78,9 +78,9 @@ class Card(Driver):
         return results
 
 
-def hopper() -> Card:
-    """The first GPU. Raises DriverError where there is none, or it is no Hopper."""
-    card = Card()
+def hopper(number: int = 0) -> Card:
+    """A GPU by its number. Raises DriverError where there is none, or it is no Hopper."""
+    card = Card(number)
     major, minor = card.capability
     if (major, minor) != (9, 0):
         raise DriverError(f"{card.name} has compute capability {major}.{minor}, not 9.0")
