@@ -48,6 +48,7 @@ PREPARED = {
     "fa4_bench.timing.shapes": "what bench/versus-fa4 runs, with the peers' Python",
     "fa4.sim": {"PTX": (tools.ROOT / "docs/examples/axpy.ptx").read_text(), "np": np},
     "fa4.torch": "as test_torch.py, where torch is",
+    "fa4.distributed": "as test_distributed.py, where torch is",
     "fa4_bench.region_growth": "a figure of bench/compile-time --regions",
     "fa4_bench.ptx_record": "commands; as its own test",
     "fa4_testing.programs.forms": {"Program": Program},
