@@ -16,8 +16,8 @@ import torch.distributed as dist
 
 from fa4.spec import SpecError
 
-# What a rank says of its call, in bytes: one small message of a fixed size.
-SAID_BYTES = 1024
+# What a rank says of its call, in bytes: one small message of a fixed size. An error's text is cut so that it fits when JSON has escaped it.
+SAID_BYTES, ERROR_BYTES = 2048, 900
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,11 @@ def agree(ranks: Ranks, describe: Callable[[], dict[str, str]]):
     except (SpecError, TypeError) as error:
         if ranks.size == 1:
             raise
-        said, kind = {"error": str(error)[: SAID_BYTES // 2]}, "type" if isinstance(error, TypeError) else "spec"
+        text = str(error).encode()[:ERROR_BYTES].decode(errors="ignore")
+        said, kind = {"error": text}, "type" if isinstance(error, TypeError) else "spec"
     if ranks.size == 1:
         return
-    everybody = [json.loads(words) for words in _gather(ranks, json.dumps({"kind": kind, **said}))]
+    everybody = [json.loads(words) for words in _gather(ranks, json.dumps({"kind": kind, **said}, ensure_ascii=False))]
     wrong = [(rank, each) for rank, each in enumerate(everybody) if each["kind"]]
     if wrong:
         rank, first = wrong[0]

@@ -159,6 +159,7 @@ def check_refusals(group):
         (fa4.SpecError, "^a rank has 63 tokens: with a causal mask its part is two chunks of one length", ring, [of(63)] * 3, {"mask": "causal"}),
         (fa4.SpecError, "^a ring has mask=None and mask='causal', not causal, left = 8, bottom_right: ulysses_sdpa takes each mask", ring, [x] * 3, {"mask": fa4.Mask(8, 0)}),
         (fa4.SpecError, "^mask is None, one of causal", ring, [x] * 3, {"mask": "casual"}),
+        (fa4.SpecError, "^on rank 1 of the group, mask is None, one of .* not 'ä", ring, [x] * 3, {"mask": "ä\"" * 999 if rank else None}),
         (fa4.SpecError, "^layout is one of bshd, bhsd, sbhd, not 'thd'", ring, [x] * 3, {"layout": "thd"}),
         (fa4.SpecError, "^scale is 0.5 on rank 0 of the group and 0.25 on rank 1", ring, [x] * 3, {"scale": 0.25 if rank else 0.5}),
         (fa4.SpecError, "^whether a tensor requires a gradient is True on rank 0 of the group and False on rank 1", ring, [x, x, x if rank else of(64).requires_grad_()], {}),
