@@ -11,7 +11,8 @@
 
 - `fa4.sdpa`, `fa4.sdpa_backward`: what to compute; `fa4.Mask`, and `fa4.math` for score_mod and mask_mod.
 - `fa4.compile`: a spec to a `fa4.Kernel`, which is PTX, a manifest, IR of each level, and calls.
-- `fa4.flex`: attention with functions of one's own on tensors of torch; `fa4.torch`: the op in torch, where that is installed.
+- `fa4.flex`: attention with functions of one's own on tensors of torch; `fa4.torch`: the op in torch, where that is installed;
+  `fa4.distributed`: over a sequence of which each rank of a process group has a part.
 - `fa4.cache`: compiled kernels on disk. `fa4.reference`: what the ops compute, in numpy.
 - `fa4.sim`: PTX from anywhere on numpy arrays, in the simulator. `python -m fa4.driver SCRIPT`: a program of the CUDA driver
   API there; it needs the stand-in library, which a checkout builds and a wheel does not have.
