@@ -4,6 +4,7 @@
 """The measurement of bench/distributed: a process for each card, of which the first is that of the bench, and the others follow it row by row
 (`python -m fa4_bench.distributed_card RANK SIZE STORE QUICK`)."""
 
+import atexit
 import contextlib
 import math
 import os
@@ -114,6 +115,7 @@ class Bench:
             raise RuntimeError("attention over cards needs two of them")
         for rank in range(1, size):
             subprocess.Popen([sys.executable, "-m", "fa4_bench.distributed_card", str(rank), str(size), store, str(int(quick))])
+        atexit.register(dist.destroy_process_group)
         return cls(card, 0, size, store, quick)
 
     def candidates(self, problem):

@@ -13,7 +13,7 @@ one rank after the other in the order of the ring, and is at home after N hops."
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -23,6 +23,7 @@ from torch.autograd.function import once_differentiable
 from fa4 import torch_ops
 from fa4.distributed_group import Exchange, Ranks, mark, room_for
 from fa4.spec import sdpa
+from fa4.torch import attention
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,11 @@ def shapes_of(layout: str, head_dim: int, value_dim: int) -> list[tuple[int | st
 
 
 @functools.lru_cache(maxsize=torch_ops.KEPT_KERNELS)
-def _texts(form: Form) -> tuple[str, str]:
-    """The op of a step and its gradient, in MLIR."""
+def ops_of(form: Form) -> tuple[Callable, str]:
+    """Attention of a step, and its gradient in MLIR."""
     shapes = shapes_of(form.layout, form.head_dim, form.value_dim)
     spec = sdpa(*shapes, dtype=form.dtype, layout=form.layout, mask="causal" if form.is_causal else None, scale=form.scale, lse=True)
-    return spec.write(spec.traced, is_open=True), spec.backward(form.deterministic).text
+    return attention(spec), spec.backward(form.deterministic).text
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,12 @@ class Step:
 
     def forward(self, q, k, v) -> tuple[torch.Tensor, torch.Tensor]:
         """(out, LSE) of these queries and keys."""
-        return torch_ops.sdpa(self.of_queries(q), self.of_keys(k), self.of_keys(v), *[None] * 5, [], [], self.form.layout, "", *_texts(self.form))
+        return ops_of(self.form)[0](self.of_queries(q), self.of_keys(k), self.of_keys(v))
 
     def backward(self, q, k, v, out, lse, dout, dlse) -> list[torch.Tensor]:
         """What these queries and keys add to dq, dk and dv."""
         saved = (self.of_queries(q), self.of_keys(k), self.of_keys(v), self.of_queries(out), self.of_rows(lse).contiguous(), *[None] * len(torch_ops.BESIDE))
-        call = SimpleNamespace(saved_tensors=saved, op=_texts(self.form)[1], numbers=[], kinds="", layout=self.form.layout)
+        call = SimpleNamespace(saved_tensors=saved, op=ops_of(self.form)[1], numbers=[], kinds="", layout=self.form.layout)
         given = (None if dout is None else self.of_queries(dout), None if dlse is None else self.of_rows(dlse))
         return torch_ops.gradient(call, *given, torch_ops.sdpa_backward)[:3]
 
@@ -104,14 +105,14 @@ def step_of(form: Form, ranks: Ranks, number: int, queries: int, keys: int) -> S
 
 def merge(out: torch.Tensor, lse: torch.Tensor, other: torch.Tensor, other_lse: torch.Tensor, layout: str):
     """Adds the attention of other keys to `out`, in place: both are means over keys, whose weights are in proportion to the exponentials of the LSEs.
-    `out` and the LSEs are f32. Two passes over `out`, 18 bytes an element: PyTorch has no operator that does both."""
+    `out` and the LSEs are f32, `other` is as a kernel writes it. 18 bytes an element in two passes, since torch has no operator that takes both types."""
     difference = other_lse - lse
     # Where neither has a key that counts, both LSEs are -inf, and out stays 0.
     share = torch.where(torch.isneginf(lse) & torch.isneginf(other_lse), 0.0, torch.sigmoid(difference))
     torch.logaddexp(lse, other_lse, out=lse)
     # From [B, H, S] to the order of the layout.
     share = share.permute(["bhs".index(letter) for letter in layout[:-1]])[..., None]
-    out.mul_(1 - share).addcmul_(other, share)
+    out.lerp_(other.float(), share)
 
 
 def attend(ranks: Ranks, form: Form, q, k, v) -> tuple[torch.Tensor, torch.Tensor]:
