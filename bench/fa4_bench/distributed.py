@@ -189,8 +189,8 @@ def page(recorded):
     head = results.head("Attention over cards", state, "./bench/distributed --report --write", recorded["commit"], recorded["date"])
     text = f"""\
 bf16, {HEADS[0]} query heads on {HEADS[1]} of keys and values, head dim {HEAD_DIM}, one sequence, forward and gradient; medians of rounds that take all
-candidates in turn in one run, and of the slower rank; driver {recorded["driver"]}, torch {recorded["torch"]}. One card has the whole sequence, and runs the same
-kernels. Ranks talk by NCCL, with gloo for what they say of their calls.
+candidates in turn in one run, and of the slower card; driver {recorded["driver"]}, torch {recorded["torch"]}. One card has the whole sequence, and runs the same
+kernels; the other card does the same meanwhile, so that clocks are alike. Ranks talk by NCCL, with gloo for what they say of their calls.
 
 {body(recorded)}
 

@@ -23,7 +23,7 @@ import torch.distributed as dist
 from fa4 import torch_ops
 from fa4.distributed_group import Ranks, agree, ranks_of
 from fa4.distributed_ring import Attention, Form, shapes_of
-from fa4.spec import Mask, Spec, SpecError, is_whole, read_scale, sdpa
+from fa4.spec import Mask, Spec, SpecError, _read_mask, is_whole, read_scale, sdpa
 from fa4.torch import DTYPES, _autocast, _check_flags, _check_tensors, _dtype_of, _refuse_tangents, attention
 
 __all__ = ["ring_sdpa", "shard", "ulysses_sdpa", "unshard"]
@@ -92,7 +92,13 @@ def unshard(part: torch.Tensor, *, zigzag: bool, dim: int = 1, group: dist.Proce
 # ---------------------------------------------------------------------------
 
 
-def _spec_of(q, k, v, layout, mask, scale, return_lse) -> Spec:
+@functools.lru_cache(maxsize=torch_ops.KEPT_KERNELS)
+def _spec(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...], dtype: str, layout: str, mask: Mask | None, scale: float | None) -> Spec:
+    """A spec of these sizes. A model has the same one in all of its layers."""
+    return sdpa(q, k, v, dtype=dtype, layout=layout, mask=mask, scale=scale)
+
+
+def _spec_of(q, k, v, layout, mask, scale) -> Spec:
     """The op of a rank's tensors, with their sizes. Raises TypeError and SpecError where there is none."""
     _check_tensors(q=q, k=k, v=v)
     if not isinstance(layout, str) or layout not in LAYOUTS:
@@ -109,7 +115,7 @@ def _spec_of(q, k, v, layout, mask, scale, return_lse) -> Spec:
         if dtype != dtypes[0]:
             raise SpecError(f"q has elements of type {dtypes[0]}, and {name} of {dtype}: the tensors of a call are of one type")
     shapes = (tuple(each.shape) for each in (q, k, v))
-    return sdpa(*shapes, dtype=_dtype_of(q, k, v), layout=layout, mask=mask, scale=scale, lse=return_lse)
+    return _spec(*shapes, _dtype_of(q, k, v), layout, _read_mask(mask), read_scale(scale))
 
 
 def _check_access(copy: bool, **tensors):
@@ -165,7 +171,7 @@ def ring_sdpa(
 
     def describe() -> dict[str, str]:
         _check_flags(deterministic=deterministic, return_lse=return_lse, copy=copy, check=check)
-        spec = _spec_of(q, k, v, layout, mask, scale, return_lse)
+        spec = _spec_of(q, k, v, layout, mask, scale)
         _check_ring(spec, ranks)
         _check_access(copy, q=q, **({"k": k, "v": v} if ranks.size == 1 else {}))
         return _words(q, k, v, mask=spec.mask and spec.mask.text, scale=spec.scale, layout=layout, deterministic=deterministic, function="ring_sdpa")
@@ -211,7 +217,7 @@ class _Turn(torch.autograd.Function):
 
 
 @functools.lru_cache(maxsize=torch_ops.KEPT_KERNELS)
-def _on_heads(head_dim: int, value_dim: int, dtype: str, layout: str, mask, scale: float | None, deterministic: bool) -> Callable:
+def _on_heads(head_dim: int, value_dim: int, dtype: str, layout: str, mask: Mask | None, scale: float | None, deterministic: bool) -> Callable:
     """Attention of some heads of a whole sequence, with the LSE."""
     shapes = shapes_of(layout, head_dim, value_dim)
     return attention(sdpa(*shapes, dtype=dtype, layout=layout, mask=mask, scale=scale, lse=True), deterministic=deterministic)
@@ -229,7 +235,7 @@ def ulysses_sdpa(
 
     def describe() -> dict[str, str]:
         _check_flags(deterministic=deterministic, return_lse=return_lse, check=check)
-        spec = _spec_of(q, k, v, layout, mask, scale, return_lse)
+        spec = _spec_of(q, k, v, layout, mask, scale)
         heads = [each[layout.index("h")] for each in (spec.q, spec.k)]
         if any(count % ranks.size for count in heads):
             raise SpecError(f"{heads[0]} query heads and {heads[1]} key/value heads do not divide by {ranks.size} ranks: ulysses_sdpa gives each rank as many "
@@ -242,7 +248,7 @@ def ulysses_sdpa(
         agree(ranks, describe)
     _refuse_tangents(q, k, v)
     q, k, v = _autocast((q, k, v))
-    attend = _on_heads(q.shape[-1], v.shape[-1], DTYPES[q.dtype], layout, mask, read_scale(scale), deterministic)
+    attend = _on_heads(q.shape[-1], v.shape[-1], DTYPES[q.dtype], layout, _read_mask(mask), read_scale(scale), deterministic)
     tokens, heads = layout.index("s"), layout.index("h")
     out, lse = attend(*(_Turn.apply(each, ranks, heads, tokens) for each in (q, k, v)))
     out = _Turn.apply(out, ranks, tokens, heads)

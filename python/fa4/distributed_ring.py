@@ -139,13 +139,17 @@ def attend(ranks: Ranks, form: Form, q, k, v) -> tuple[torch.Tensor, torch.Tenso
     return out.to(q.dtype), lse
 
 
+def _sum_type(ranks: Ranks, narrow: torch.dtype) -> torch.dtype:
+    """The type in which what steps add to a gradient is added up. A sum of two numbers is rounded once in the kernels' own type, too."""
+    return torch.float32 if ranks.size > 2 else narrow
+
+
 def _add(step: Step, sums: Sequence[torch.Tensor], own: Sequence[torch.Tensor], dtype: torch.dtype) -> list[torch.Tensor]:
-    """What a rank adds to the sums that have arrived, in f32, as the next hop carries it. The first rank's are those of the kernel, and the last one's
-    are final: both lose nothing in the type of k. All others travel as f32."""
-    sums = [each.float() for each in sums]
+    """The sums that have arrived, with what this rank adds to dk and dv, in a type."""
+    sums = [each.to(dtype) for each in sums]
     for whole, part in zip(sums, own):
         step.of_keys(whole).add_(part)
-    return [each.to(dtype) for each in sums]
+    return sums
 
 
 def gradient(ranks: Ranks, form: Form, q, k, v, out, lse, dout, dlse) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -155,7 +159,7 @@ def gradient(ranks: Ranks, form: Form, q, k, v, out, lse, dout, dlse) -> tuple[t
         dout = dout.contiguous()
     if ranks.size == 1:
         return tuple(step_of(form, ranks, 0, *sizes).backward(q, k, v, out, lse, dout, dlse))
-    dq, sums = None, []
+    dq, sums, wide = None, [], _sum_type(ranks, q.dtype)
     held: Sequence[torch.Tensor] = (k, v)
     sent = list(held)
     room, ready = room_for(sent), mark(q.device)
@@ -167,11 +171,13 @@ def gradient(ranks: Ranks, form: Form, q, k, v, out, lse, dout, dlse) -> tuple[t
         is_last = number + 1 == ranks.size
         # In front of the sums are the keys and values of the next step.
         held, sums = ((), received) if is_last else (received[:2], received[2:])
-        sums = _add(step, sums, own, k.dtype if is_last else torch.float32) if number else own
+        sums = _add(step, sums, own, wide) if number else own
+        # The first sums are as the kernel has them, and the last ones are final: both lose nothing in the type of k.
+        sums = [each.to(k.dtype) for each in sums] if is_last else sums
         sent = [*(held if number + 2 < ranks.size else ()), *sums]
         room, ready = room_for(sent), mark(q.device)
         if dq is None:
-            dq = part.float()
+            dq = part.to(wide)
         else:
             step.of_queries(dq).add_(part)
     exchange = Exchange(ranks, sent, room, ready)
