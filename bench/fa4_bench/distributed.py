@@ -195,7 +195,8 @@ kernels; the other card does the same meanwhile, so that clocks are alike. Ranks
 {body(recorded)}
 
 - The share that is hidden is 1 - (ring - steps) / messages, where *steps* is the ring without its messages, and *messages* are those alone, which a card
-  sends and gets at {link_gbs(found):.0f} GB/s in the row of 64k tokens.
+  sends and gets at {link_gbs(found):.0f} GB/s in the row of 64k tokens. Without messages no card waits for the other one, and NCCL's kernels take no SMs from ours: what is not
+  hidden has both in it.
 - Merging is what `merge` takes for results of the forward pass, beside the time of the ring.
 
 ## Modelled

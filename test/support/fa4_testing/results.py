@@ -30,7 +30,7 @@ HEAD = re.compile(
 )
 # In the order of docs/results.md.
 ORDER = ("grid", "mutants", "mutants-gradient", "mutants-pairs", "mutants-paired-gradient", "published", "timing", "effects",
-         "sensitivity", "versus-fa4", "gradient", "gradient-deterministic", "hopper", "varlen", "serving", "mods", "masks")  # fmt: skip
+         "sensitivity", "versus-fa4", "gradient", "gradient-deterministic", "hopper", "varlen", "serving", "distributed", "mods", "masks")  # fmt: skip
 
 
 class DirtyTreeError(RuntimeError):
