@@ -43,6 +43,10 @@ class Row:
 ROWS = [Row("causal", 16384), Row("causal", 32768), Row("causal", 65536), Row("full", 32768)]
 
 
+def row_of(name):
+    return next(row for row in ROWS if row.name == name)
+
+
 def rows(quick):
     return ROWS[:1] if quick else ROWS
 
@@ -141,19 +145,19 @@ class Modelled:
     speedup: float
 
 
-def model(recorded, ranks, gbs=None):
-    """What MODELLED_TOKENS would take on more ranks: one card's rates of the row BARRED, its messages' rate or another one, and its merges, scaled. A step takes as long as its
+def model(recorded, ranks, gbs=None, tokens=MODELLED_TOKENS):
+    """What so many tokens would take on more ranks: one card's rates of the row BARRED, its messages' rate or another one, and its merges, scaled. A step takes as long as its
     computation or its messages, whichever is longer; the gradient's last hop is behind all steps. Short parts have kernels of a lower rate, which this leaves out."""
-    found, row = recorded["rows"][BARRED], next(row for row in ROWS if row.name == BARRED)
+    found, row = recorded["rows"][BARRED], row_of(BARRED)
     times, gbs = found["ms"], gbs or link_gbs(found)
-    forward = flops("causal", MODELLED_TOKENS)
+    forward = flops("causal", tokens)
     # Milliseconds of one card, and of a step of a rank: there are as many steps as ranks.
     whole = [times["one-fwd"] * forward / row.forward_flops, (times["one"] - times["one-fwd"]) * forward / row.forward_flops]
     steps = [each / ranks**2 for each in whole]
-    tokens = MODELLED_TOKENS / ranks
-    keys = 2 * tokens * HEADS[1] * HEAD_DIM / gbs / 1e6  # Milliseconds of a hop of keys and values, for each byte of an element.
+    part = tokens / ranks
+    keys = 2 * part * HEADS[1] * HEAD_DIM / gbs / 1e6  # Milliseconds of a hop of keys and values, for each byte of an element.
     messages = [NARROW * keys, (NARROW + WIDE) * keys]
-    merges = (ranks - 1) * times["merge"] * tokens / (row.tokens / recorded["cards"])
+    merges = (ranks - 1) * times["merge"] * part / (row.tokens / recorded["cards"])
     exposed = [(ranks - 1) * max(0.0, message - step) for message, step in zip(messages, steps)]
     exposed.append(NARROW * keys)
     computed = ranks * sum(steps) + merges
@@ -185,7 +189,7 @@ def modelled_table(recorded):
 def page(recorded):
     missed = list(missed_bars(recorded))
     found = recorded["rows"][BARRED]
-    state = f"On {recorded['cards']} of {recorded['card']}, ring attention of 64k tokens, causal, forward and gradient, has {speedup(found, 'ring'):.2f} times one card's speed"
+    state = f"On {recorded['cards']} of {recorded['card']}, ring attention of 64k tokens, causal, forward and gradient, has {speedup(found, 'ring'):.2f} times one card's speed; the bar is {LEAST_SPEEDUP}"
     head = results.head("Attention over cards", state, "./bench/distributed --report --write", recorded["commit"], recorded["date"])
     text = f"""\
 bf16, {HEADS[0]} query heads on {HEADS[1]} of keys and values, head dim {HEAD_DIM}, one sequence, forward and gradient; medians of rounds that take all
@@ -202,7 +206,9 @@ kernels; the other card does the same meanwhile, so that clocks are alike. Ranks
 ## Modelled
 
 What {MODELLED_TOKENS // 1024}k tokens would take on more cards is computed from the row of 64k tokens, not measured: one card's rates, the messages' rate or a stated
-one, and merges by the tokens of a part. A step takes as long as its kernels or its messages. Kernels of short parts are slower than this has it.
+one, and merges by the tokens of a part. A step takes as long as its kernels or its messages. Kernels of short parts are slower than this has it, and ranks wait for each other. For
+{recorded["cards"]} cards and 64k tokens the same computation gives {model(recorded, recorded["cards"], tokens=row_of(BARRED).tokens).speedup:.2f} times one card's speed, where
+{speedup(found, "ring"):.2f} was measured.
 
 {modelled_table(recorded)}
 
