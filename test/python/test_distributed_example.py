@@ -45,9 +45,10 @@ def test_the_ops_in_mlir_are_those_of_the_script(chip):
     given = {"q": q, "k": k[:, :128], "v": v[:, :128], "dout": dout}
     kernel = fa4.compile((EXAMPLES / "ring.mlir").read_text(), chip=chip)
     dtype = numpy_dtype("bf16")
-    narrow = {name: array.astype(dtype) for name, array in {**given, "whole_out": whole.out}.items()}
-    got = kernel.simulate(**narrow, whole_lse=whole.lse.astype(np.float32), check=True)
+    narrow = {name: array.astype(dtype) for name, array in {**given, "out_1": whole.out}.items()}
+    # Of two operands of one name the manifest numbers the second one: out_1 and lse_1 are those of all keys, which the gradient reads.
+    got = kernel.simulate(**narrow, lse_1=whole.lse.astype(np.float32), check=True)
     forward = script.STEP.reference(**{name: given[name] for name in "qkv"})
-    gradients = script.STEP.backward().reference(**given, out=narrow["whole_out"], lse=whole.lse)
-    for name, wanted in {**forward, **gradients}.items():
+    gradients = script.STEP.backward().reference(**given, out=narrow["out_1"], lse=whole.lse)
+    for name, wanted in {"out": forward.out, "lse": forward.lse, **gradients}.items():
         assert abs(got[name].astype(np.float64) - wanted).max() < 0.05, name
