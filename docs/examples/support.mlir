@@ -169,6 +169,14 @@ func.func @page_table_thd(%q: tensor<?x?x128xbf16>, %k: tensor<?x16x?x128xbf16>,
   return %o : tensor<?x?x128xbf16>
 }
 
+func.func @block_list(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>, %blocks: tensor<?x?x?x?xi32>,
+                      %counts: tensor<?x?x?xi32>) -> (tensor<?x?x?x128xbf16>) {
+  %o = attn.sdpa %q, %k, %v layout<bshd> mask<causal, bottom_right>
+      block_list(%blocks, %counts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>) block_size [128, 64]
+    : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16> -> tensor<?x?x?x128xbf16>
+  return %o : tensor<?x?x?x128xbf16>
+}
+
 func.func @sinks(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>, %s: tensor<?xf32>)
     -> (tensor<?x?x?x128xbf16>) {
   %o = attn.sdpa %q, %k, %v layout<bshd> sinks(%s : tensor<?xf32>)

@@ -377,14 +377,16 @@ class Kernel:
         """What a call takes on the modelled chip, by the clock of fa4-sim.
 
         `call`: sizes by the names of the spec or of the manifest (`kernel.time(B=4, Sq=4096, Sk=4096)`), captures, and
-        arrays where their contents matter, as cu_seqlens_q and cu_seqlens_k of packed sequences, or page_table; sizes that the spec has as numbers need not be
-        given. Raises SimulationError."""
+        arrays where their contents matter, as cu_seqlens_q and cu_seqlens_k of packed sequences, page_table, or block_list and block_counts; sizes that
+        the spec has as numbers need not be given. Raises SimulationError."""
         if self.spec:
             call = {**dict.fromkeys(self.spec.all_captures.keys() - self.spec.captured_tensors.keys(), 1), **call}
             if missing := [name for name in ("cu_seqlens_q", "cu_seqlens_k") if name in self.spec.tensors and name not in call]:
                 raise SpecError(f"the call has no {' and no '.join(missing)}: the lengths of packed sequences say how much work there is")
             if self.spec.page_table and "page_table" not in call:
                 raise SpecError("the call has no page_table: how many sequences read a page says how much memory is read")
+            if self.spec.block_list and (missing := [name for name in ("block_list", "block_counts") if name not in call]):
+                raise SpecError(f"the call has no {' and no '.join(missing)}: lists say which blocks are computed")
         with _library.Simulation(self.manifest_text) as simulation:
             sizes = self._prepare(simulation, call)
             launches = json.loads(simulation.time())
@@ -393,7 +395,7 @@ class Kernel:
         return Time(cycles, seconds, useful, executed, launches)
 
     def _count_flops(self, sizes: Mapping, call: Mapping) -> int:
-        captures = {name: value for name, value in self.complete(call).items() if name in self.spec.all_captures}
+        captures = {name: value for name, value in self.complete(call).items() if name in self.spec.all_captures or name == "block_counts"}
         # Of few queries, the kernel has numbers in the places of some sizes.
         sizes = {**{name: size for name, size in self.spec.names_of_sizes().items() if isinstance(size, int)}, **sizes}
         if self.spec.page_table:
@@ -403,7 +405,8 @@ class Kernel:
         queries, keys = (self._lengths(name, call) for name in ("cu_seqlens_q", "cu_seqlens_k"))
         if self.spec.page_table:
             keys = as_array("seqlens_k", call["seqlens_k"]).tolist() if self.spec.seqlens_k else [sizes["Sk"]] * len(queries)
-        return sum(self.spec.count_flops(B=1, Hq=int(sizes["Hq"]), Sq=each, Sk=other, **captures) for each, other in zip(queries, keys))
+        listed = [{**captures, "block_counts": each[None]} for each in call["block_counts"]] if self.spec.block_list else [captures] * len(queries)
+        return sum(self.spec.count_flops(B=1, Hq=int(sizes["Hq"]), Sq=each, Sk=other, **of) for each, other, of in zip(queries, keys, listed))
 
     def _lengths(self, name: str, call: Mapping) -> list[int]:
         """The lengths of packed sequences by their bounds; none where the op has no such bounds."""

@@ -33,7 +33,7 @@ the float64 result as the same-dtype computation is.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import ml_dtypes
@@ -118,6 +118,9 @@ class _Problem:
     cu_seqlens_k: np.ndarray | None = None
     seqlens_k: np.ndarray | None = None
     page_table: np.ndarray | None = None
+    block_list: np.ndarray | None = None
+    block_counts: np.ndarray | None = None
+    block_size: tuple[int, int] | None = None
     sinks: np.ndarray | None = None
     score_mod: Callable | None = None
     mask_mod: Callable | None = None
@@ -182,6 +185,21 @@ class _Problem:
             keys[b, : len(used) * size] = x[used].reshape(-1, *x.shape[2:])
         return keys
 
+    def with_lists_for(self, heads):
+        """The problem with a list of blocks for each query head, if there are lists."""
+        if self.block_list is None:
+            return self
+        sharing = heads // self.block_list.shape[1]
+        return replace(self, **{name: np.repeat(getattr(self, name), sharing, axis=1) for name in ("block_list", "block_counts")})
+
+    def listed_blocks(self, b, h, num_queries, num_keys):
+        """Which blocks of keys each block of queries sees: [blocks of queries, blocks of keys]."""
+        seen = np.zeros([-(-size // of) for size, of in zip((num_queries, num_keys), self.block_size)], bool)
+        for row, blocks, count in zip(seen, self.block_list[b, h], self.block_counts[b, h]):
+            listed = blocks[: max(int(count), 0)]
+            row[listed[(listed >= 0) & (listed < len(row))]] = True
+        return seen
+
     def raw_scores(self, q, k):
         """Returns scale * q.k of one head: [rows, keys]."""
         return self.factor(q) * (q @ k.T)
@@ -219,6 +237,9 @@ class _Problem:
         visible = np.ones(raw.shape, dtype=bool)
         if self.mask is not None:
             visible &= self.mask.visible(i, j, *shape)
+        if self.block_list is not None:
+            queries, keys = self.block_size
+            visible &= self.listed_blocks(b, h, *shape)[i // queries, j // keys]
         if self.mask_mod is not None:
             visible &= np.asarray(self.mask_mod(b, h, i, j, *self.captures), dtype=bool)
         return np.where(visible, s, -np.inf).astype(self.compute)
@@ -293,6 +314,7 @@ def _sdpa(q, k, v, problem, p_dtype=None):
     out_ = _token_major(out, layout)
     heads = q_.shape[-2]
     group = heads // k_.shape[-2]
+    problem = problem.with_lists_for(heads)
     for b, rows, keys, lse_rows in problem.sequences(q_.shape[0]):
         qb, kb, vb, ob, lb = q_[rows], k_[keys], v_[keys], out_[rows], lse[lse_rows]
         for h in range(heads):

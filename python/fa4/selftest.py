@@ -73,6 +73,7 @@ class Case:
 
 
 PAGE_SIZE = 32
+BLOCK_SIZE = 128, 64
 SOFTCAP = {"score_mod": _softcap, "captures": {"cap": "f32"}}
 CASES = (
     *(Case(f"head_dim_{dim}", {}, dim, is_timed=dim in (64, 128)) for dim in (32, 64, 96, 128, 192, 256)),
@@ -93,6 +94,7 @@ CASES = (
     Case("sinks", {"sinks": "f32"}),
     Case("seqlens_k", {"seqlens_k": True}),
     Case("page_table", {"page_table": True, "seqlens_k": True}),
+    Case("block_list", {"block_list": BLOCK_SIZE, "mask": "causal"}),
     Case("page_table_thd", {"page_table": True, "layout": "thd"}),
     Case("gradient", {}, 64, backward=True, is_timed=True),
     Case("gradient_causal", {"mask": "causal"}, backward=True, is_timed=True),
@@ -123,6 +125,8 @@ def _draw(spec, sizes, rng) -> dict:
     if spec.page_table:
         names["SeqPages"] = -(-names["Sk"] // spec.page_size)
         names["Pages"] = sequences * names["SeqPages"] + 1
+    if spec.block_list:
+        names |= {"ListHeads": names["Hkv"], "ListBlocks": -(-names["Sq"] // BLOCK_SIZE[0]), "ListEntries": -(-names["Sk"] // BLOCK_SIZE[1])}
     dtype = numpy_dtype(spec.dtype)
     call = {}
     for name, shape in spec.tensors.items():
@@ -135,6 +139,10 @@ def _draw(spec, sizes, rng) -> dict:
         call["seqlens_k"] = rng.integers(1, sizes["Sk"] + 1, sequences, np.int32)
     if spec.page_table:
         call["page_table"] = rng.permutation(names["Pages"])[:-1].reshape(sequences, -1).astype(np.int32)
+    if spec.block_list:
+        shape = [names[size] for size in spec.tensors["block_list"]]
+        call["block_list"] = rng.permuted(np.broadcast_to(np.arange(shape[-1], dtype=np.int32), shape), axis=-1)
+        call["block_counts"] = rng.integers(0, shape[-1] + 1, shape[:-1], np.int32)
     if spec.is_packed:
         cuts = {name: rng.integers(1, names[f"T{name}"]) for name in "qk" if f"cu_seqlens_{name}" in spec.tensors}
         call |= {f"cu_seqlens_{name}": np.array([0, cut, cut, names[f"T{name}"]], np.int32) for name, cut in cuts.items()}

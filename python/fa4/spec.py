@@ -33,8 +33,11 @@ SINK_DTYPES = OUT_DTYPES = ("f32", "bf16", "f16")
 FEW_QUERIES = 16
 # The name of the number of pages that a sequence has room for.
 PAGES_OF_SEQUENCE = "SeqPages"
+# Those of the heads that have lists of blocks, of the blocks of queries that do, and of the blocks for which a list has room.
+LIST_SIZES = ("ListHeads", "ListBlocks", "ListEntries")
 # Names that a call uses for something else than a capture.
-TAKEN = ("q", "k", "v", "out", "lse", "dout", "dq", "dk", "dv", "score", "sinks", "dsinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k", "page_table")
+TAKEN = ("q", "k", "v", "out", "lse", "dout", "dq", "dk", "dv", "score", "sinks", "dsinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k",
+         "page_table", "block_list", "block_counts")  # fmt: skip
 ALIGNMENTS = ("bottom_right", "top_left")
 
 
@@ -139,6 +142,16 @@ def read_scale(scale) -> float | None:
     return float(scale)
 
 
+def _read_block_list(sizes) -> tuple[int, int] | None:
+    """The queries and the keys of a block that is listed."""
+    if sizes is None:
+        return None
+    is_pair = isinstance(sizes, Sequence) and not isinstance(sizes, str) and len(sizes) == 2
+    if not is_pair or not all(is_whole(size) and 0 < size < 2**31 for size in sizes):
+        raise SpecError(f"block_list is None or the queries and the keys of a block, two positive numbers, not {sizes!r}")
+    return int(sizes[0]), int(sizes[1])
+
+
 def _read_captures(captures) -> Mapping[str, str]:
     if captures is not None and not isinstance(captures, Mapping):
         raise SpecError(f'captures are a dict of names and types, as {{"cap": "f32"}}, not {captures!r}')
@@ -181,6 +194,7 @@ class Spec:
     out_dtype: str | None = None
     page_table: bool = False
     batch_invariant: bool = False
+    block_list: tuple[int, int] | None = None
 
     def __post_init__(self):
         for name, value, allowed in (("dtype", self.dtype, DTYPES), ("layout", self.layout, LAYOUTS)):
@@ -236,6 +250,11 @@ class Spec:
         return "t" in self.layout
 
     @property
+    def without_gradient(self) -> str:
+        """What this op has of which there is no gradient, in words; nothing where there is one."""
+        return "keys in pages" if self.page_table else "listed blocks" if self.block_list else ""
+
+    @property
     def page_size(self) -> int | str:
         """The number of keys in a page, of a spec with `page_table`."""
         return self.k[self.layout_of("k").index("s")]
@@ -288,6 +307,7 @@ class Spec:
             beside.pop("cu_seqlens_k", None)
         beside |= {"seqlens_k": (batch,)} if self.seqlens_k else {}
         beside |= {"page_table": (batch, PAGES_OF_SEQUENCE)} if self.page_table else {}
+        beside |= {"block_list": (batch, *LIST_SIZES), "block_counts": (batch, *LIST_SIZES[:2])} if self.block_list else {}
         beside |= {"sinks": (heads,)} if self.sinks else {}
         if not self.is_backward:
             return shapes | beside | {"out": out} | ({"lse": lse} if self.lse else {})
@@ -303,7 +323,7 @@ class Spec:
     @property
     def has_few_queries(self) -> bool:
         """Whether the numbers of queries and heads are part of the kernel."""
-        if self.is_backward or self.is_packed:
+        if self.is_backward or self.is_packed or self.block_list:
             return False
         queries = self.q[self.layout.index("s")]
         return isinstance(queries, int) and 0 < queries <= FEW_QUERIES
@@ -314,8 +334,8 @@ class Spec:
         sequence are row-major. `is_open` is as for `write`."""
         shape = self.tensors[name]
         fixed = {"lse": "f32", "sinks": self.sinks, "dsinks": self.sinks}
-        fixed |= dict.fromkeys(("seqlens_k", "cu_seqlens_q", "cu_seqlens_k", "page_table"), "i32")
-        letters = {"lse": "bhs", "sinks": "h", "seqlens_k": "b", "page_table": "bn"}.get(name, self.layout_of(name))
+        fixed |= dict.fromkeys(("seqlens_k", "cu_seqlens_q", "cu_seqlens_k", "page_table", "block_list", "block_counts"), "i32")
+        letters = {"lse": "bhs", "sinks": "h", "seqlens_k": "b", "page_table": "bn", "block_list": "blnm", "block_counts": "bln"}.get(name, self.layout_of(name))
         opened = ("Hkv", "?") if name in ("k", "v") else ("Hq", "Sq")
 
         def dim(letter: str, size: int | str) -> str:
@@ -358,9 +378,11 @@ class Spec:
         clauses += [" deterministic"] if self.deterministic else []
         clauses += [" batch_invariant"] if self.batch_invariant and not self.is_backward else []
         bounds = tuple(name for name in ("cu_seqlens_q", "cu_seqlens_k") if name in types)
-        for clause, names in (("cu_seqlens", bounds), *((each, (each,)) for each in ("seqlens_k", "page_table", "sinks"))):
+        lists = ("block_list", "block_counts")
+        for clause, names in (("cu_seqlens", bounds), *((each[0], each) for each in (("seqlens_k",), ("page_table",), lists, ("sinks",)))):
             if names and names[0] in types:
                 clauses.append(f" {clause}({', '.join(f'%{n}' for n in names)} : {', '.join(types[n] for n in names)})")
+                clauses += [f" block_size {list(self.block_list)}"] if names == lists else []
         clauses += [f" captures({', '.join(captured)} : {', '.join(kinds.values())})"] if captured else []
         written = ", ".join(f"%{name}" for name in self.outputs)
         clauses.append(f" outs({written} : {', '.join(types[name] for name in self.outputs)})")
@@ -416,6 +438,8 @@ class Spec:
         if self.page_table:
             del sizes["Sk"]
             sizes |= {"Pages": self.k[self.layout_of("k").index("b")], "SeqPages": PAGES_OF_SEQUENCE}
+        if self.block_list:
+            sizes |= {name: name for name in LIST_SIZES}
         tensors = self.captured_tensors
         for number, name in enumerate(self.all_captures):
             sizes |= {f"capture{number}_{dim}": size for dim, size in enumerate(tensors.get(name, ()))}
@@ -424,9 +448,12 @@ class Spec:
     def count_flops(self, B: int, Hq: int, Sq: int, Sk: int, **captures) -> int:
         """The operations of the products of matrices, of pairs of a query and a key that `mask` and `mask_mod` see: two
         products forward, and five of the gradient. A mask_mod is asked about each pair (beyond 2^27 of them, about those of
-        every n-th query); it is taken to hide none where it reads a capture that is not given, and in packed layouts."""
+        every n-th query); it is taken to hide none where it reads a capture that is not given, and in packed layouts.
+        Of an op with `block_list`, `block_counts` is given, and those in listed blocks count, whatever mask_mod hides of them."""
         qk, v = self.head_dim("q"), self.head_dim("v")
         pairs = B * Hq * (self.mask.count_pairs(Sq, Sk) if self.mask else Sq * Sk)
+        if self.block_list:
+            return 2 * min(pairs, self._count_listed(Hq, captures["block_counts"])) * (qk + v)
         needed = captures_of(self.mask_mod, "mask_mod", self.captures) if self.mask_mod else ()
         if self.mask_mod and not self.is_packed and all(name in captures for name in needed):
             # What does not read the sequence or the head is the same in each.
@@ -437,10 +464,15 @@ class Spec:
             pairs *= math.prod(n // each for n, each in zip(times, asked) if n)
         return 2 * pairs * (3 * qk + 2 * v if self.is_backward else qk + v)
 
+    def _count_listed(self, query_heads: int, block_counts) -> int:
+        """The pairs of a query and a key in blocks that are listed, and which masks may hide."""
+        counts = as_array("block_counts", block_counts)
+        return int(counts.sum()) * math.prod(self.block_list) * (query_heads // counts.shape[1])
+
     def backward(self, deterministic: bool = False) -> Spec:
         """The spec of this op's gradient. Raises SpecError where out has a type of its own."""
-        if self.page_table:
-            raise SpecError("there is no gradient of keys in pages")
+        if self.without_gradient:
+            raise SpecError(f"there is no gradient of {self.without_gradient}")
         if self.out_dtype not in (None, self.dtype):
             raise SpecError(f"the gradient reads out in {self.dtype}, the type of q, and the spec has out_dtype={self.out_dtype!r}")
         return replace(self, is_backward=True, deterministic=deterministic, lse=True, name=f"{self.name}_backward")
@@ -475,7 +507,8 @@ class Spec:
         mods = {region: self._evaluated(region, call) for region in PARAMETERS if getattr(self, region) is not None}
         mask = self.mask and reference.Mask(self.mask.align, self.mask.left, self.mask.right)
         form = {"layout": self.layout, "mask": mask, "scale": self.scale, **mods}
-        form |= {name: as_array(name, call[name]) for name in ("cu_seqlens_q", "cu_seqlens_k", "seqlens_k", "page_table") if name in self.tensors}
+        form |= {name: as_array(name, call[name]) for name in ("cu_seqlens_q", "cu_seqlens_k", "seqlens_k", "page_table", "block_list", "block_counts") if name in self.tensors}
+        form |= {"block_size": self.block_list} if self.block_list else {}
         form |= {"sinks": as_float(call["sinks"], "sinks")} if self.sinks else {}
         q, k, v = (as_float(call[name], name) for name in "qkv")
         if self.is_backward:
@@ -489,7 +522,7 @@ def sdpa(
     q, k, v=None, *, dtype: str = "bf16", layout: str = "bshd", mask: Mask | str | None = None, scale: float | None = None,
     lse: bool = False, score_mod: Callable[..., Any] | None = None, mask_mod: Callable[..., Any] | None = None,
     captures: Mapping[str, str] | None = None, sinks: str | bool = False, seqlens_k: bool = False, page_table: bool = False,
-    out_dtype: str | None = None, batch_invariant: bool = False, name: str = "sdpa",
+    out_dtype: str | None = None, batch_invariant: bool = False, block_list: Sequence[int] | None = None, name: str = "sdpa",
 ) -> Spec:  # fmt: skip
     """Scaled dot-product attention: out = softmax(score_mod(scale * q k^T)) v over the keys that a query sees.
 
@@ -518,6 +551,13 @@ def sdpa(
     Entries behind the keys of a sequence, which seqlens_k has, may be anything. Beside packed queries, k and v have pages as with "bshd" ("bhsd"),
     and a call has no cu_seqlens_k. Such an op has no gradient.
 
+    `block_list`: (queries, keys), the sizes of blocks: for each block of queries, a call lists the blocks of keys that are looked at (NSA, MoBA;
+    FlexAttention's kv_indices and kv_num_blocks). It has block_list, an array of i32, [B, ListHeads, ListBlocks, ListEntries], and block_counts, [B,
+    ListHeads, ListBlocks]: query i of head h sees key j only if j // keys is one of the first block_counts[b, l, i // queries] numbers of
+    block_list[b, l, i // queries], where l = h // (Hq / ListHeads). Numbers may have any order, and none twice; those of no block count for nothing,
+    and queries behind the last list see no key. Queries are in multiples of 128 (of 64 on Hopper), keys of 32; 64 and 128 are fast. All masks hold
+    beside it. Such an op has no gradient.
+
     `batch_invariant`: whether the bits of a sequence's results must not depend on other sequences of a call, nor on the room for keys, where
     queries are few and CTAs divide the keys; all other results are so in any case.
 
@@ -529,7 +569,8 @@ def sdpa(
     shapes = [_read_shape(n, s, rank) for n, s, rank in (("q", q, len(layout)), ("k", k, key_rank), ("v", k if v is None else v, key_rank))]
     return Spec(*shapes, dtype, layout, _read_mask(mask), read_scale(scale), lse,
                 score_mod, mask_mod, _read_captures(captures), name,
-                sinks="f32" if sinks is True else None if sinks is False else sinks, seqlens_k=seqlens_k, out_dtype=out_dtype, page_table=page_table, batch_invariant=batch_invariant)  # fmt: skip
+                sinks="f32" if sinks is True else None if sinks is False else sinks, seqlens_k=seqlens_k, out_dtype=out_dtype, page_table=page_table, batch_invariant=batch_invariant,
+                block_list=_read_block_list(block_list))  # fmt: skip
 
 
 def sdpa_backward(q, k, v=None, *, deterministic: bool = False, name: str = "sdpa_backward", **form) -> Spec:

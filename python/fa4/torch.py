@@ -81,6 +81,8 @@ BESIDE = {
     "cu_seqlens_q": ("the first row of each sequence in q, and the end", "give cu_seqlens_q.to(torch.int32)", 'layout="thd"'),
     "cu_seqlens_k": ("the first row of each sequence in k, and the end", "give cu_seqlens_k.to(torch.int32)", 'layout="thd"'),
     "page_table": ("the pages of each sequence", "give page_table.to(torch.int32)", "page_table=True"),
+    "block_list": ("the blocks of keys that each block of queries sees", "give block_list.to(torch.int32)", "block_list=(128, 128)"),
+    "block_counts": ("how many blocks each block of queries sees", "give block_counts.to(torch.int32)", "block_list=(128, 128)"),
 }
 
 
@@ -119,8 +121,8 @@ def _kind_of(capture: str) -> str:
 
 
 def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) -> Callable:
-    """A function `attend(q, k, v, cu_seqlens_q=..., cu_seqlens_k=..., sinks=..., seqlens_k=..., page_table=..., **captures)` on tensors of torch, differentiable
-    in q, k, v and sinks. Shapes and dtypes are the spec's; under torch.autocast, q, k and v are cast as for torch's own attention. Captures are
+    """A function `attend(q, k, v, cu_seqlens_q=..., cu_seqlens_k=..., sinks=..., seqlens_k=..., page_table=..., block_list=..., block_counts=...,
+    **captures)` on tensors of torch, differentiable in q, k, v and sinks. Shapes and dtypes are the spec's; under torch.autocast, q, k and v are cast as for torch's own attention. Captures are
     numbers, or tensors, which are constants to the gradient. It returns out, and with the spec's `lse` (out, lse), both of which have a gradient. `deterministic`: whether
     gradients have the same bits in each run. Strides may be any multiples of 16 bytes, but for the innermost one, which is one element: tensors
     that are otherwise are a LaunchError, or, with `copy`, are copied. An empty batch, no queries and no keys are calls as others.
@@ -141,6 +143,9 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     Where the spec has `page_table`, a call gives it, [B, SeqPages] of torch.int32, and k and v are the pages of a cache. Nothing waits for the table:
     a page that k does not have counts as one of zeros. There is no gradient: a call whose tensors require one is a SpecError.
 
+    Where the spec has `block_list`, a call gives it and `block_counts`, of torch.int32. Nothing waits for them: a number of no block counts for
+    nothing. There is no gradient either.
+
     Kernels are compiled at the first call, and that of the gradient at the first backward(), for the GPU that the tensors are on. Where the GPU has
     a kernel of the forward op alone, a call works whether or not a tensor requires a gradient, and backward() is a CompileError. Raises SpecError,
     TraceError, CompileError, LaunchError; NotImplementedError for forward-mode and second derivatives."""
@@ -153,7 +158,7 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
         raise SpecError(f"attention has a gradient, and an op with out_dtype={spec.out_dtype!r} has none: fa4.compile has its kernel")
     forward = replace(spec, lse=True)
     traced = forward.trace()
-    texts = forward.write(traced, is_open=True), "" if spec.page_table else forward.backward(deterministic).write(traced)
+    texts = forward.write(traced, is_open=True), "" if spec.without_gradient else forward.backward(deterministic).write(traced)
     if not torch.compiler.is_compiling():
         for text in filter(None, texts):
             torch_ops.keep_origin(text, traced, {**spec.captures, **{each.name: each.kind for each in traced.found.values()}})
@@ -161,16 +166,17 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     found = list(traced.found.values())
     kinds = " ".join([*(_kind_of(kind) for kind in spec.captures.values()), *(f"{_kind_of(each.kind)}-of-tensor" for each in found)])
 
-    def attend(q, k, v, *, cu_seqlens_q=None, cu_seqlens_k=None, sinks=None, seqlens_k=None, page_table=None, **captures):
+    def attend(q, k, v, *, cu_seqlens_q=None, cu_seqlens_k=None, sinks=None, seqlens_k=None, page_table=None, block_list=None, block_counts=None, **captures):
         if missing := set(spec.captures) ^ set(captures):
             raise SpecError(f"captures are {', '.join(spec.captures) or 'none'}, and the call differs in {', '.join(sorted(missing))}")
         _check_tensors(q=q, k=k, v=v)
         q, k, v = _autocast((q, k, v))
-        beside = {"sinks": sinks, "seqlens_k": seqlens_k, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
-        shapes = _check_operands(spec, {"q": q, "k": k, "v": v, "page_table": page_table, **beside})
+        beside = {"page_table": page_table, "block_list": block_list, "block_counts": block_counts}
+        beside |= {"sinks": sinks, "seqlens_k": seqlens_k, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+        shapes = _check_operands(spec, {"q": q, "k": k, "v": v, **beside})
         _refuse_tangents(q, k, v, sinks)
-        if spec.page_table and torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in (q, k, v, sinks)):
-            raise SpecError("there is no gradient of keys in pages: call under torch.no_grad(), or give tensors that require none")
+        if spec.without_gradient and torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in (q, k, v, sinks)):
+            raise SpecError(f"there is no gradient of {spec.without_gradient}: call under torch.no_grad(), or give tensors that require none")
         read = {name: captures[name] for name in tables}
         for name, each in read.items():
             _check_dtype(name, each, spec.captures[name].split()[0])
@@ -184,7 +190,7 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
         given = [*read.values(), *(each.tensor for each in found)]
         # torch.compile has the transforms of torch.func in its graph, and sees the operators beneath them.
         call = torch_transforms.Attention.apply if not torch.compiler.is_compiling() and torch_transforms.is_active() else torch_ops.sdpa
-        out, lse = call(q, k, v, page_table, *beside.values(), given, numbers, spec.layout, kinds, *texts)
+        out, lse = call(q, k, v, *beside.values(), given, numbers, spec.layout, kinds, *texts)
         return (out, lse) if spec.lse else out
 
     return attend

@@ -6,7 +6,7 @@
 An op travels as its text in MLIR, of which sizes may be open (`fa4.spec.close_sizes`), so that a program of torch.export means the
 same in another process, which needs `import fa4.torch` and nothing else. `kinds` has a word for each capture of the op: `f32`, `i32` or `bool` for one of `numbers`, `tensor-f32` for one of `tensors` and the
 type of its elements, `f32-of-tensor` for one whose tensor, of `tensors`, has no dimensions and is read at the call, and `tensor-f32-of-tensor`
-for a tensor that a function has reached by itself. `page_table`, `sinks`, `seqlens_k` and the two of `cu_seqlens` are operands of their own, and None
+for a tensor that a function has reached by itself. `page_table`, `block_list`, `block_counts`, `sinks`, `seqlens_k` and the two of `cu_seqlens` are operands of their own, and None
 where the op has none: the gradient of sinks is one of autograd's, which a list of tensors would hide from torch.func.
 """
 
@@ -25,8 +25,9 @@ from fa4.tracing import Traced
 
 # Bytes of which addresses and strides are multiples, as tensor maps take them.
 ALIGNMENT = 16
-# The operands with a number for each head or sequence, in the operators' order. A page table, of which there is no gradient, stands in front of them.
+# The operands with a number for each head or sequence, in the operators' order, and those in front of them, with which there is no gradient.
 BESIDE = ("sinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k")
+OF_FORWARD = ("page_table", "block_list", "block_counts")
 KEPT_KERNELS = 256
 
 
@@ -151,10 +152,9 @@ def _captures(kinds: str, tensors: list[torch.Tensor], numbers: list[float], dev
     return read, given
 
 
-def _beside(*arrays: torch.Tensor | None, page_table: torch.Tensor | None = None) -> dict[str, torch.Tensor]:
-    """Those of BESIDE that the op has, and its page table, row-major as kernels read them."""
-    given = zip((*BESIDE, "page_table"), (*arrays, page_table))
-    return {name: each.contiguous() for name, each in given if each is not None}
+def _beside(*arrays: torch.Tensor | None, names: tuple[str, ...] = BESIDE) -> dict[str, torch.Tensor]:
+    """Those of `names` that the op has, row-major as kernels read them."""
+    return {name: each.contiguous() for name, each in zip(names, arrays, strict=True) if each is not None}
 
 
 def _rows(layout: str) -> str:
@@ -175,22 +175,23 @@ def _has_no_tiles(matrix: torch.Tensor, bounds: torch.Tensor | None) -> bool:
 
 @torch.library.custom_op("fa4::sdpa", mutates_args=())
 def sdpa(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, page_table: torch.Tensor | None, sinks: torch.Tensor | None,
-    seqlens_k: torch.Tensor | None, cu_seqlens_q: torch.Tensor | None, cu_seqlens_k: torch.Tensor | None, tensors: list[torch.Tensor],
-    numbers: list[float], layout: str, kinds: str, forward: str, backward: str,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, page_table: torch.Tensor | None, block_list: torch.Tensor | None,
+    block_counts: torch.Tensor | None, sinks: torch.Tensor | None, seqlens_k: torch.Tensor | None, cu_seqlens_q: torch.Tensor | None,
+    cu_seqlens_k: torch.Tensor | None, tensors: list[torch.Tensor], numbers: list[float], layout: str, kinds: str, forward: str, backward: str,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """out and lse of the op `forward`; `backward` is its gradient, or "" where it has none."""
     out, lse = _make_outputs(q, v, layout)
     if _has_no_tiles(q, cu_seqlens_q):
         return out.zero_(), lse.fill_(-math.inf)
     read, scalars = _captures(kinds, tensors, numbers, q.device)
-    inputs = {"q": q, "k": k, "v": v, **_beside(sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k, page_table=page_table), **read}
+    beside = _beside(page_table, block_list, block_counts, sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k, names=(*OF_FORWARD, *BESIDE))
+    inputs = {"q": q, "k": k, "v": v, **beside, **read}
     run(_kernel(forward, _chip(q), _sizes_of(q, k, layout)), inputs, {"out": out, "lse": lse}, scalars)
     return out, lse
 
 
 @sdpa.register_fake
-def _(q, k, v, page_table, sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k, tensors, numbers, layout, kinds, forward, backward):
+def _(q, k, v, page_table, block_list, block_counts, sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k, tensors, numbers, layout, kinds, forward, backward):
     return _make_outputs(q, v, layout)
 
 
@@ -240,16 +241,17 @@ def _of_lse(out, v, dlse, layout: str) -> tuple[torch.Tensor, torch.Tensor, torc
 
 def keep_for_gradient(ctx, inputs, output):
     """What the gradient needs of a call of fa4::sdpa."""
-    q, k, v, _, *beside, tensors, ctx.numbers, ctx.layout, ctx.kinds, _, ctx.op = inputs
+    q, k, v, *others, tensors, ctx.numbers, ctx.layout, ctx.kinds, _, ctx.op = inputs
+    beside = others[len(OF_FORWARD) :]
     out, lse = output
     ctx.save_for_backward(q, k, v, out, lse, *beside, *tensors)
     ctx.set_materialize_grads(False)
 
 
 def gradient(ctx, dout, dlse, run_backward) -> list:
-    """dq, dk, dv, None for the page table, and dsinks, of which those of None do not count, by fa4::sdpa_backward or what stands for it."""
+    """dq, dk, dv, None for each of OF_FORWARD, and dsinks, of which those of None do not count, by fa4::sdpa_backward or what stands for it."""
     if not ctx.op:
-        raise SpecError("there is no gradient of keys in pages")
+        raise SpecError("there is no gradient of keys in pages, or of listed blocks")
     q, k, v, out, lse, *others = ctx.saved_tensors
     form = (*others[: len(BESIDE)], others[len(BESIDE) :], ctx.numbers, ctx.kinds, ctx.op)
     gradients: list = [None, None, None]
@@ -262,7 +264,7 @@ def gradient(ctx, dout, dlse, run_backward) -> list:
             gradients = [dq, dk, zeros, *dsinks]
         else:
             gradients = [gradients[0] + dq, gradients[1] + dk, gradients[2], *(both[0] + both[1] for both in zip(gradients[3:], dsinks))]
-    return [*gradients[:3], None, *(gradients[3:] or [None])]
+    return [*gradients[:3], *[None] * len(OF_FORWARD), *(gradients[3:] or [None])]
 
 
 def _backward(ctx, dout, dlse):

@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The examples of steps of decoding, docs/examples/decoding: Python scripts, each with the same op in MLIR."""
+"""The examples of decoding and of a prompt in front of it, docs/examples/decoding: Python scripts, each with the same op in MLIR."""
 
 import importlib.util
 import os
@@ -18,7 +18,8 @@ from fa4_testing import gpu
 EXAMPLES = tools.ROOT / "docs" / "examples" / "decoding"
 
 
-NAMES = "step", "paged", "tree"
+STEPS = "step", "paged", "tree"
+NAMES = *STEPS, "selected"
 
 
 @pytest.fixture(params=NAMES)
@@ -33,7 +34,7 @@ def script(request, monkeypatch):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_script_runs(name):
-    """The script compares a step with float64: it must end well, and say how far off the kernel is."""
+    """The script compares a call with float64: it must end well, and say how far off the kernel is."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tools.ROOT / "python"), *sys.path]), "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run([sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
@@ -51,7 +52,7 @@ def test_the_op_in_mlir_is_that_of_the_script(script, chip):
     assert abs(got.out.astype(np.float64) - script.SPEC.reference(**given).out).max() < 0.02
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("chip", ["sm_90a", "sm_100a", "sm_103a"])
 def test_the_op_has_two_kernels(name, chip, tmp_path):
     """The op is compiled for each chip, and ptxas must not spill."""

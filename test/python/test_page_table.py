@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 
-from fa4_testing import cpu, gpu
+from fa4_testing import gpu
+from fa4_testing.programs import on_cpu
 from fa4_testing.programs.forms import BR, NEAR, TL, with_each_mod
-from fa4_testing.programs.program import Program, Sizes, compare, run
+from fa4_testing.programs.program import Program, Sizes, run
 from fa4.reference import Mask
 
 pytestmark = pytest.mark.skipif(not gpu.has_tools("fa4-compile", "fa4-sim"), reason="needs fa4-compile and fa4-sim")
@@ -170,13 +171,4 @@ def test_calls_that_disagree():
 @pytest.mark.parametrize("name", ["32, lengths", "64, lengths", "80, window", "bhsd", "one block", "static", "tensor", "sinks", "packed", "packed, 16", "packed, all keys", "few, 16"])
 def test_on_cpu(name):
     """The definition of the op, as it is decomposed for a CPU, reads pages as the reference does."""
-    program = Program(**(dict(head_dim=64) | FORMS[name]))
-    q, k, v = program.draw(0)
-    beside = [program.arrays_beside()[each] for each in program.beside]
-    function = cpu.compile(program.mlir())["program"]
-    if program.kind == "tensor":
-        out, lse = function(q, k, v, *beside)
-    else:
-        out, lse = (np.empty(program.shape(each), gpu.dtype_of(program.element(each))) for each in program.results)
-        function(q, k, v, *beside, out, lse)
-    compare(program, [{"out": out, "lse": lse}], (q, k, v))
+    on_cpu.run(Program(**(dict(head_dim=64) | FORMS[name])))

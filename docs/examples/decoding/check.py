@@ -1,7 +1,7 @@
 # Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How the examples of decoding run a call: on the GPU if torch has one, else in the simulator, and beside float64."""
+"""How the examples of this folder run a call: on the GPU if torch has one, else in the simulator, and beside float64."""
 
 import fa4
 import numpy as np

@@ -75,7 +75,7 @@ Value AttentionProgram::takeWorkTile(int64_t rows) {
   return mul(tileIndex, index(rows));
 }
 
-Value AttentionProgram::readIndex(Value memref, Value at) {
+Value AttentionProgram::readIndex(Value memref, ValueRange at) {
   return arith::IndexCastOp::create(b, b.getIndexType(),
                                     tile::LoadScalarOp::create(b, memref, at));
 }

@@ -133,7 +133,7 @@ protected:
   mlir::Value takeWorkTile(int64_t rows);
   mlir::Value size(mlir::Value memref, unsigned dim);
   /// Returns the number at an index of a tensor of i32.
-  mlir::Value readIndex(mlir::Value memref, mlir::Value at);
+  mlir::Value readIndex(mlir::Value memref, mlir::ValueRange at);
   /// Returns the bounds of packed sequence `sequence` as they stand in memory.
   TokenRange readBounds(TokenSide side, mlir::Value sequence);
   /// Returns the rows of a matrix between two bounds. Those that are no rows,

@@ -78,8 +78,9 @@ std::optional<DividedKeys> fa4::findDividedKeys(SdpaOp op,
                                                 const TileChoice &choice) {
   TileRequest request = getTileRequest(op, choice);
   std::optional<int64_t> queries = request.queries;
-  if (!choice.splitKeys || getDimOrder(op.getLayout()).isPacked() || !queries ||
-      *queries < 1 || *queries > kMostDividedQueries ||
+  if (!choice.splitKeys || op.getBlockList() ||
+      getDimOrder(op.getLayout()).isPacked() || !queries || *queries < 1 ||
+      *queries > kMostDividedQueries ||
       (request.allKeys && *request.allKeys <= kKeysOfSplit))
     return std::nullopt;
   // Larger blocks pay where scores take the time; here it is the keys.

@@ -74,6 +74,10 @@ DimNames::DimNames(AttentionOpInterface op)
     learn(op.getSeqlensK().getType(), sequences());
   if (op.getPageTable())
     learn(op.getPageTable().getType(), pageTable());
+  if (op.getBlockList()) {
+    learn(op.getBlockList().getType(), blockList());
+    learn(op.getBlockCounts().getType(), blockCounts());
+  }
   for (Value each : {op.getCuSeqlensQ(), op.getCuSeqlensK()})
     if (each)
       learn(each.getType(), bounds());
@@ -263,6 +267,8 @@ void KernelLaunch::addMatrices() {
     addInput("seqlens_k", op.getSeqlensK(), conversion.names.sequences());
   if (op.getPageTable())
     addPageTable(op.getPageTable());
+  if (op.getBlockList())
+    addBlockList();
   hasMatrices = true;
 }
 
@@ -281,6 +287,13 @@ void KernelLaunch::addPageTable(Value table) {
   require(pages + " <= " + Twine(most), "the number of pages of a sequence, " +
                                             pages + ", must be at most " +
                                             Twine(most));
+}
+
+void KernelLaunch::addBlockList() {
+  AttentionOpInterface op = conversion.op;
+  blockList = getNumArguments();
+  addInput("block_list", op.getBlockList(), conversion.names.blockList());
+  addInput("block_counts", op.getBlockCounts(), conversion.names.blockCounts());
 }
 
 StringRef KernelLaunch::getKeysName() const {
@@ -305,6 +318,10 @@ void KernelLaunch::requireKeysBesideSinks() {
   // Sequences without keys may have a cache without pages.
   if (pageTable)
     requireSome(getDim(1, *conversion.names.keyOrder.batch));
+  // So may lists without blocks.
+  if (blockList)
+    for (unsigned dim : {kListBlocks, kListEntries})
+      requireSome(getDim(*blockList, dim));
 }
 
 /// The sizes of a table have names of their own, because it may have more
@@ -444,8 +461,16 @@ void KernelLaunch::requireSizes() {
 /// The op's verifier checks static numbers of heads. For dynamic ones, the
 /// launch has a condition instead.
 void KernelLaunch::requireHeadGroups() {
-  StringRef queryHeads = getDim(0, conversion.names.order.head),
-            keyHeads = getDim(1, conversion.names.keyOrder.head);
+  StringRef queryHeads = getDim(0, conversion.names.order.head);
+  requireMultiple(queryHeads, getDim(1, conversion.names.keyOrder.head),
+                  "key/value heads");
+  if (blockList)
+    requireMultiple(queryHeads, getDim(*blockList, kListHeads),
+                    "the heads of 'block_list'");
+}
+
+void KernelLaunch::requireMultiple(StringRef queryHeads, StringRef keyHeads,
+                                   StringRef what) {
   auto isName = [](StringRef size) { return !llvm::isDigit(size.front()); };
   if (!isName(queryHeads) && !isName(keyHeads))
     return;
@@ -456,8 +481,8 @@ void KernelLaunch::requireHeadGroups() {
                               condition);
   require(condition,
           llvm::formatv("the number of query heads, {0}, must be a multiple of "
-                        "that of key/value heads, {1}",
-                        queryHeads, keyHeads)
+                        "that of {2}, {1}",
+                        queryHeads, keyHeads, what)
               .str());
 }
 

@@ -33,6 +33,12 @@ public:
   llvm::SmallVector<llvm::StringRef> pageTable() const {
     return {"B", "SeqPages"};
   }
+  llvm::SmallVector<llvm::StringRef> blockList() const {
+    return {"B", "ListHeads", "ListBlocks", "ListEntries"};
+  }
+  llvm::SmallVector<llvm::StringRef> blockCounts() const {
+    return {"B", "ListHeads", "ListBlocks"};
+  }
   /// Returns the dimensions of tensors with one number for each row of queries.
   /// `seq` is the name of the last one, if there is room for other rows.
   llvm::SmallVector<llvm::StringRef> rows(llvm::StringRef seq = "") const {
@@ -141,10 +147,10 @@ public:
   void addOutput(llvm::StringRef name, mlir::Value &value,
                  llvm::ArrayRef<llvm::StringRef> dims, llvm::StringRef kind,
                  std::optional<float> ifEmpty = std::nullopt);
-  /// Adds q, k and v, and the sequences' bounds, numbers of keys and pages, if
-  /// there are any. For dynamic numbers of heads, the kernel requires of a call
-  /// what the op's verifier checks of static ones; with sinks and the LSE, it
-  /// requires keys.
+  /// Adds q, k and v, and the sequences' bounds, numbers of keys, pages and
+  /// lists of blocks, if there are any. For dynamic numbers of heads, the
+  /// kernel requires of a call what the op's verifier checks of static ones;
+  /// with sinks and the LSE, it requires keys.
   void addMatrices();
   /// Adds the sinks of the forward op.
   void addSinks(mlir::Value sinks);
@@ -196,11 +202,16 @@ private:
   void require(const llvm::Twine &condition, const llvm::Twine &message);
   void requireSizes();
   void addPageTable(mlir::Value table);
+  void addBlockList();
   void addCapturedTable(unsigned capture, mlir::Value table);
   /// Requires that the table that is the last argument has an element wherever
   /// a region reads it at an index with which it is called.
   void requireElements(unsigned capture, llvm::StringRef name);
   void requireHeadGroups();
+  /// Requires that as many query heads belong to each of `keyHeads`, which
+  /// people call `what`, unless both numbers are known.
+  void requireMultiple(llvm::StringRef queryHeads, llvm::StringRef keyHeads,
+                       llvm::StringRef what);
   void requireKeysBesideSinks();
   tile::KernelOp createKernel(const llvm::Twine &suffix,
                               llvm::ArrayRef<mlir::Attribute> grid);
@@ -214,7 +225,8 @@ private:
   llvm::SetVector<llvm::StringRef> dynamicDims;
   llvm::SmallVector<mlir::Attribute> conditions;
   bool hasMatrices = false;
-  std::optional<unsigned> pageTable; ///< The number of the argument.
+  /// The numbers of the arguments, if there are any.
+  std::optional<unsigned> pageTable, blockList;
   llvm::StringRef workCount;
 };
 

@@ -10,8 +10,6 @@
 #include "CaptureReads.h"
 #include "FlattenBranches.h"
 #include "ModLegality.h"
-#include "QueryTerms.h"
-#include "VisibleRange.h"
 #include "fa4/Conversion/AttnToTile/AttnToTile.h"
 #include "fa4/Target/LaunchLimits.h"
 #include "mlir/Support/DebugStringHelper.h"
@@ -73,6 +71,10 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
     addRows("seqlens_k", op.getSeqlensK().getType());
   if (op.getPageTable())
     addRows("page_table", op.getPageTable().getType());
+  if (op.getBlockList()) {
+    addRows("block_list", op.getBlockList().getType());
+    addRows("block_counts", op.getBlockCounts().getType());
+  }
   if (op.getCuSeqlensQ()) {
     addRows("cu_seqlens_q", op.getCuSeqlensQ().getType());
     if (op.getCuSeqlensK())
@@ -123,80 +125,6 @@ static Reason checkElementTypes(AttentionOpInterface op,
                            element);
   }
   return std::nullopt;
-}
-
-HeadDims fa4::getHeadDims(AttentionOpInterface op) {
-  auto headDim = [](Value value) {
-    return cast<ShapedType>(value.getType()).getShape().back();
-  };
-  return {headDim(op.getQ()), headDim(op.getV())};
-}
-
-/// Returns true if the region has other operations than comparisons, which
-/// leave no numbers in registers, and their combinations.
-static bool hasArithmetic(Region &region) {
-  return region
-      .walk([](Operation *op) {
-        bool isPlain =
-            isa<arith::CmpIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp>(
-                op) ||
-            op->hasTrait<OpTrait::ConstantLike>() ||
-            op->hasTrait<OpTrait::IsTerminator>();
-        return isPlain ? WalkResult::advance() : WalkResult::interrupt();
-      })
-      .wasInterrupted();
-}
-
-BackwardRequest fa4::getBackwardRequest(SdpaBackwardOp op,
-                                        const TileChoice &choice) {
-  BackwardRequest request;
-  request.deterministic = op.getDeterministic();
-  Region &scoreMod = op.getScoreMod();
-  std::optional<LinearScore> linear = findLinearScore(scoreMod);
-  request.hasDerivative = !scoreMod.empty() && !linear;
-  request.isLinear =
-      !request.hasDerivative && isTermScale(getGradientScale(op));
-  request.hasMaskArithmetic = hasArithmetic(op.getMaskMod());
-  // Without a term of both positions, score_mod reads numbers of keys alone.
-  request.readsTables =
-      fa4::readsTables(op) &&
-      (!linear || linear->hasTerm(isMixed) || readsTablesInMask(op));
-  request.smaller = choice.smaller;
-  return request;
-}
-
-/// Up to so many keys, tiles of two roles were faster than of three: on an H200
-/// at head dim 64 and 4k keys, 1.70 times with documents of 256 keys, 1.05 with
-/// a window of 512.
-static constexpr int64_t kFewKeys = 576;
-
-/// Returns true if `rows` queries see few keys.
-static bool isNarrow(SdpaOp op, int64_t rows) {
-  std::optional<int64_t> seen;
-  if (MaskAttr mask = op.getMaskAttr();
-      mask && mask.getLeft() && mask.getRight())
-    seen = *mask.getLeft() + *mask.getRight() + rows;
-  if (!op.getMaskMod().empty())
-    if (std::optional<int64_t> ofMod = countVisibleKeys(op.getMaskMod(), rows))
-      seen = std::min(seen.value_or(*ofMod), *ofMod);
-  return seen && *seen <= kFewKeys;
-}
-
-TileRequest fa4::getTileRequest(SdpaOp op, const TileChoice &choice) {
-  TileRequest request;
-  auto ifStatic = [](int64_t size) -> std::optional<int64_t> {
-    return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
-  };
-  request.queries = ifStatic(cast<ShapedType>(op.getQ().getType())
-                                 .getDimSize(getDimOrder(op.getLayout()).seq));
-  request.allKeys = ifStatic(getKeyCapacity(op));
-  request.choice = choice;
-  // Of pages, blocks of a power of two take more keys at a time.
-  request.isPlain = !op.getMask() && op.getMaskMod().empty() &&
-                    op.getScoreMod().empty() && !op.getPageTable();
-  request.readsTables = fa4::readsTables(op);
-  request.isNarrow = isNarrow(op, kKeyStep);
-  return request;
 }
 
 static int64_t getHeadDimStep(AttentionOpInterface op) {
@@ -282,6 +210,25 @@ static Reason checkPages(AttentionOpInterface op) {
     return llvm::formatv("pages with room for {0} keys of a sequence, more "
                          "than {1}",
                          keys, kMaxSize);
+  return std::nullopt;
+}
+
+/// A tile of queries has one list, whose blocks are of whole tiles of keys.
+static Reason checkBlocks(AttentionOpInterface op,
+                          const TargetDescription &target,
+                          const TileChoice &choice) {
+  if (!op.getBlockList())
+    return std::nullopt;
+  TileRequest request = getTileRequest(cast<SdpaOp>(op.getOperation()), choice);
+  if (request.rowsDivide % int64_t(target.mma.rows) != 0)
+    return llvm::formatv("a list for each {0} queries: only multiples of {1}",
+                         request.rowsDivide, target.mma.rows);
+  if (request.keysDivide % kKeyStep != 0)
+    return llvm::formatv("a list of blocks of {0} keys: only multiples of {1}",
+                         request.keysDivide, kKeyStep);
+  if (choice.keys != 0 && request.keysDivide % choice.keys != 0)
+    return llvm::formatv("keys={0} for a list of blocks of {1} keys",
+                         choice.keys, request.keysDivide);
   return std::nullopt;
 }
 
@@ -444,6 +391,8 @@ static Reason ofOp(AttentionOpInterface op, const TargetDescription &,
 static constexpr Check kChecks[] = {
     {checkElementTypes,
      "convert q, k, v and out to bf16 or f16 in front of the op and behind it"},
+    {checkBlocks, "list blocks of 128 queries and 64 or 128 keys, or ask for a "
+                  "number of keys that divides them"},
     {checkHeadDims, ""}, // See adviseOnHeadDims.
     {ofOp<checkPages>, "give k and v a static page size, which is 16, 32, 64, "
                        "128 or another multiple of 16"},

@@ -27,6 +27,11 @@ protected:
   void divideKeys(const DividedKeys &divided);
   void computePosition(mlir::Value q, mlir::Value k);
   void computeKeyBlocks();
+  /// Returns the step in which a loop over all blocks would visit the block
+  /// that step `j` visits: another one than `j` if a list has the blocks. A
+  /// list may have any number, so that this may be no step of such a loop. It
+  /// is masked then.
+  mlir::Value getStepOfBlock(mlir::Value j);
   /// Returns the arguments of mask_mod on a block of keys; none if the op has
   /// no region.
   llvm::SmallVector<TileValue> getArgumentsOfBlock(mlir::Value firstKey);
@@ -62,6 +67,7 @@ private:
   void takeBlocksOfSplit(mlir::Value firstBlock);
   void takeFixedBlocks(mlir::Value firstBlock);
   void takeBlocks(mlir::Value first, mlir::Value end);
+  void takeListedBlocks();
   PositionRange queriesOfTile() {
     return {firstRow, add(firstRow, tileQueries - 1)};
   }
@@ -70,6 +76,8 @@ private:
   mlir::Value blocksBelow(mlir::Value key) { return floorDiv(key, keys); }
   mlir::Value blocksUpTo(mlir::Value key) { return ceilDiv(key, keys); }
 
+  /// The indices of the tile's list of blocks; none if the op has no lists.
+  llvm::SmallVector<mlir::Value> listIndices;
   int64_t tileQueries;     ///< The queries of a tile.
   int64_t headRows = 1;    ///< The rows of a query.
   int64_t heads = 1;       ///< The heads to which these belong.

@@ -172,6 +172,7 @@ Value SdpaProgram::getOwnTerms() {
 /// one block.
 SoftmaxState SdpaProgram::buildStep(Value queries, Value j,
                                     std::optional<SoftmaxState> state) {
+  j = getStepOfBlock(j);
   Value firstKey = mul(sub(lastBlock, j), index(keys));
   Value tk = loadTile(k, keys, firstKey, kvHead);
   Value scores = tile::MmaOp::create(

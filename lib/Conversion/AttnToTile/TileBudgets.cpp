@@ -11,6 +11,7 @@
 #include "fa4/Target/RegisterBudget.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace fa4;
@@ -149,12 +150,30 @@ static constexpr int64_t kLongKeys = 160;
 /// From how many keys on a sequence is long.
 static constexpr int64_t kLongSequence = 2048;
 
+/// Returns the numbers of keys, powers of two up to `most`, of which blocks
+/// that the op lists have a multiple, the largest first.
+static SmallVector<int64_t> getListedKeys(const TileRequest &request,
+                                          int64_t most) {
+  SmallVector<int64_t> numbers;
+  for (int64_t keys = most; keys >= kKeyStep; keys /= 2)
+    if (request.keysDivide % keys == 0)
+      numbers.push_back(keys);
+  return numbers;
+}
+
+/// Returns true if each tile of `rows` rows is in one block that the op lists.
+static bool isInListedBlock(const TileRequest &request, int64_t rows) {
+  return request.rowsDivide == 0 || request.rowsDivide % rows == 0;
+}
+
 /// Returns the numbers of keys of a block to try where lanes hold the
 /// accumulators, the fastest first.
 static SmallVector<int64_t> getFragmentKeys(const TileRequest &request,
                                             int64_t queryTiles) {
   if (request.choice.keys != 0)
     return {request.choice.keys};
+  if (request.keysDivide != 0)
+    return getListedKeys(request, kLeastKeys);
   SmallVector<int64_t> keys = {kLeastKeys, kLeastKeys * 3 / 4, kLeastKeys / 2};
   // No fewer keys are needed for any head dim, but some regions need them.
   if (request.choice.smaller != 0)
@@ -182,7 +201,10 @@ static AttentionTiles chooseFragmentTiles(const TargetDescription &target,
       request.queries ? llvm::divideCeil(*request.queries, native) : most;
   AttentionTiles tiles;
   int64_t passedOver = 0;
-  for (int64_t count = std::clamp<int64_t>(needed, 1, most); count > 0; --count)
+  for (int64_t count = std::clamp<int64_t>(needed, 1, most); count > 0;
+       --count) {
+    if (!isInListedBlock(request, count * native))
+      continue;
     for (int64_t keys : getFragmentKeys(request, count)) {
       tiles = {count * native, keys,
                findExceeded(target, getFragmentDemand(target, dims, keys, count,
@@ -190,6 +212,7 @@ static AttentionTiles chooseFragmentTiles(const TargetDescription &target,
       if (tiles.exceeded.empty() && passedOver++ == request.choice.smaller)
         return tiles;
     }
+  }
   if (tiles.exceeded.empty())
     tiles.exceeded = kNoSmallerTiles;
   tiles.rows = 0;
@@ -220,6 +243,9 @@ AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
   int64_t keys = request.choice.keys;
   if (keys == 0)
     keys = chooseKeys(target, dims.v) >> request.choice.smaller;
+  // A power of two, unless the user has chosen it.
+  if (request.keysDivide != 0 && request.choice.keys == 0)
+    keys = std::gcd(keys, request.keysDivide);
   if (keys < kKeyStep || (request.choice.keys && request.choice.smaller))
     return {0, keys, kNoSmallerTiles.str()};
   int64_t needed = request.queries ? llvm::divideCeil(*request.queries, native)
@@ -227,6 +253,8 @@ AttentionTiles fa4::chooseAttentionTiles(const TargetDescription &target,
   int64_t tiles = std::clamp<int64_t>(needed, 1, kQueryTiles);
   std::string exceeded;
   for (; tiles > 0; --tiles) {
+    if (!isInListedBlock(request, tiles * native))
+      continue;
     exceeded = findExceeded(target, getDemand(target, dims, keys, tiles));
     if (exceeded.empty())
       break;

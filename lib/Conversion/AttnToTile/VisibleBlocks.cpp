@@ -125,8 +125,10 @@ std::optional<VisibleBlocks>
 fa4::launchVisibleBlocks(Conversion &conversion,
                          const VisibleBlocksRequest &tiles) {
   // Positions of packed sequences would be numbers of the sequence, and what a
-  // sequence has in pages has no name by which blocks could be counted.
-  if (conversion.names.order.isPacked() || conversion.op.getPageTable())
+  // sequence has in pages has no name by which blocks could be counted. Which
+  // blocks are visited, a list says.
+  if (conversion.names.order.isPacked() || conversion.op.getPageTable() ||
+      conversion.op.getBlockList())
     return std::nullopt;
   MaskBounds mask(conversion.op);
   bool hasHead = tiles.tiles == MaskSide::Queries;

@@ -62,6 +62,9 @@ struct TileRequest {
   /// of a document: the more rows a tile has, the more of its scores are
   /// hidden.
   bool isNarrow = false;
+  /// What the rows of a tile, and the keys of a block, must divide: the sizes
+  /// of blocks that the op lists. 0 if anything will do.
+  int64_t rowsDivide = 0, keysDivide = 0;
 };
 
 /// Returns what the tiles of `op` depend on.
@@ -80,6 +83,9 @@ TileRequest getTileRequest(attn::SdpaOp op, const TileChoice &choice);
 /// narrow masks), one for each role of lanes, in as many registers as a thread
 /// has then, and blocks of at most 128 keys, or of 160 in a long sequence
 /// without a mask. A smaller choice has fewer keys, with two tiles at most.
+///
+/// Of blocks that the op lists, tiles and blocks are equal parts, with the most
+/// rows and keys of the above for which they are.
 AttentionTiles chooseAttentionTiles(const TargetDescription &target,
                                     HeadDims dims, const TileRequest &request);
 

@@ -47,10 +47,11 @@ struct DropUnusedLse : public OpRewritePattern<SdpaOp> {
       return failure();
     auto slim = SdpaOp::create(
         rewriter, op.getLoc(), op.getOut().getType(), /*lse=*/Type(), op.getQ(),
-        op.getK(), op.getV(), op.getPageTable(), op.getCuSeqlensQ(),
-        op.getCuSeqlensK(), op.getSeqlensK(), op.getSinks(), op.getCaptures(),
+        op.getK(), op.getV(), op.getPageTable(), op.getBlockList(),
+        op.getBlockCounts(), op.getCuSeqlensQ(), op.getCuSeqlensK(),
+        op.getSeqlensK(), op.getSinks(), op.getCaptures(),
         op.getInits().take_front(1), op.getLayoutAttr(), op.getMaskAttr(),
-        op.getScaleAttr(), op.getBatchInvariantAttr());
+        op.getScaleAttr(), op.getBatchInvariantAttr(), op.getBlockSizeAttr());
     slim->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     for (auto [from, to] : llvm::zip(op->getRegions(), slim->getRegions()))
       rewriter.inlineRegionBefore(from, to, to.end());

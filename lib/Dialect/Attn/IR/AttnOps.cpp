@@ -253,8 +253,11 @@ RankedTensorType SdpaOp::inferResultType(unsigned index, Type elementType) {
                        index, elementType);
 }
 
-/// The gradient has no pages.
+/// The gradient has no pages, and no lists of blocks.
 Value SdpaBackwardOp::getPageTable() { return {}; }
+Value SdpaBackwardOp::getBlockList() { return {}; }
+Value SdpaBackwardOp::getBlockCounts() { return {}; }
+ArrayRef<int64_t> SdpaBackwardOp::getBlockSize() { return {}; }
 
 RankedTensorType SdpaBackwardOp::inferResultType(unsigned index,
                                                  Type elementType) {
@@ -279,9 +282,11 @@ void SdpaOp::build(OpBuilder &builder, OperationState &state, Value q, Value k,
   Type out = infer(0, getDefaultOutputType(qType.getElementType()));
   Type lse = withLse ? infer(1, builder.getF32Type()) : Type();
   build(builder, state, out, lse, q, k, v, /*page_table=*/{},
-        /*cu_seqlens_q=*/{}, /*cu_seqlens_k=*/{}, /*seqlens_k=*/{},
+        /*block_list=*/{}, /*block_counts=*/{}, /*cu_seqlens_q=*/{},
+        /*cu_seqlens_k=*/{}, /*seqlens_k=*/{},
         /*sinks=*/{}, /*captures=*/{},
-        /*inits=*/{}, layout, mask, /*scale=*/{}, /*batch_invariant=*/false);
+        /*inits=*/{}, layout, mask, /*scale=*/{}, /*batch_invariant=*/false,
+        /*block_size=*/{});
 }
 
 //===----------------------------------------------------------------------===//

@@ -67,6 +67,29 @@ static SmallVector<TiledDims> getOutputDims(AttentionOpInterface op) {
   return dims;
 }
 
+namespace {
+/// What a head of a block list stands for.
+enum class ListHeads { All, KeyValue, Query };
+} // namespace
+
+/// Returns nothing if the sizes do not say which heads have a list of their
+/// own.
+static std::optional<ListHeads> getListHeads(AttentionOpInterface op) {
+  auto size = [](Value value, unsigned dim) {
+    return cast<ShapedType>(value.getType()).getDimSize(dim);
+  };
+  int64_t heads = size(op.getBlockList(), kListHeads);
+  if (heads == 1)
+    return ListHeads::All;
+  if (ShapedType::isDynamic(heads))
+    return std::nullopt;
+  if (heads == size(op.getK(), getKeyOrder(op).head))
+    return ListHeads::KeyValue;
+  if (heads == size(op.getQ(), getDimOrder(op.getLayout()).head))
+    return ListHeads::Query;
+  return std::nullopt;
+}
+
 static TiledDims getOperandDims(AttentionOpInterface op, Value value) {
   DimOrder order = getDimOrder(op.getLayout());
   if (value == op.getK() || value == op.getV()) {
@@ -80,6 +103,15 @@ static TiledDims getOperandDims(AttentionOpInterface op, Value value) {
     return {};
   if (value == op.getPageTable())
     return {kTableSequences, std::nullopt, false};
+  if (value == op.getBlockList() || value == op.getBlockCounts()) {
+    TiledDims dims{order.isPacked() ? std::nullopt
+                                    : std::optional(kListSequences),
+                   std::nullopt, false};
+    if (*getListHeads(op) != ListHeads::All)
+      dims.head = kListHeads;
+    dims.isKeyValue = *getListHeads(op) == ListHeads::KeyValue;
+    return dims;
+  }
   if (value == op.getSeqlensK())
     return {order.isPacked() ? std::nullopt : std::optional<unsigned>(0),
             std::nullopt, false};
@@ -300,6 +332,8 @@ getTiledImplementation(OpBuilder &builder, AttentionOpInterface op,
   // A captured vector would have to be sliced, too.
   auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
   if (backward && !backward.getWrt().empty())
+    return failure();
+  if (op.getBlockList() && !getListHeads(op))
     return failure();
   Tile tile = getTile(builder, op, offsets, sizes);
   SmallVector<TiledDims> outputDims = getOutputDims(op);

@@ -239,6 +239,47 @@ static LogicalResult verifyPageTable(AttentionOpInterface op,
       "page_table");
 }
 
+/// Checks the block list, its counts and the sizes of blocks, all of which an
+/// op has or none.
+static LogicalResult verifyBlockList(AttentionOpInterface op,
+                                     SizeChecker &sizes) {
+  Value list = op.getBlockList(), counts = op.getBlockCounts();
+  ArrayRef<int64_t> blockSize = op.getBlockSize();
+  if (!list != !counts)
+    return op->emitOpError(
+        "'block_list' and its counts must be given together");
+  if (!list && blockSize.empty())
+    return success();
+  if (!list)
+    return op->emitOpError("block_size needs a block_list");
+  if (blockSize.size() != 2 ||
+      llvm::any_of(blockSize, [](int64_t size) { return size < 1; }))
+    return op->emitOpError("block_list needs block_size [queries, keys], two "
+                           "numbers of at least 1");
+  auto isI32 = [](Type type) { return type.isSignlessInteger(32); };
+  std::pair<Value, StringRef> operands[] = {{list, "block_list"},
+                                            {counts, "block_counts"}};
+  for (auto [value, name] : operands) {
+    unsigned rank = value == list ? kListEntries + 1 : kListEntries;
+    if (!isTensorOrMemRefOf(value.getType(), rank, isI32))
+      return op->emitOpError() << "'" << name << "' must be of rank " << rank
+                               << " and i32, got " << value.getType();
+    auto type = cast<ShapedType>(value.getType());
+    if (failed(sizes.unify("B", type.getDimSize(kListSequences), name)) ||
+        failed(sizes.unify("Hl", type.getDimSize(kListHeads), name)) ||
+        failed(sizes.unify("N", type.getDimSize(kListBlocks), name)))
+      return failure();
+  }
+  std::optional<int64_t> heads = sizes.get("Hl"), queryHeads = sizes.get("Hq");
+  if (heads == int64_t(0))
+    return op->emitOpError("size Hl must not be 0");
+  if (heads && queryHeads && *queryHeads % *heads != 0)
+    return op->emitOpError("number of query heads (")
+           << *queryHeads << ") must be a multiple of that of 'block_list' ("
+           << *heads << ")";
+  return success();
+}
+
 static LogicalResult verifySinksAndScale(AttentionOpInterface op,
                                          SizeChecker &sizes) {
   if (Value sinks = op.getSinks()) {
@@ -446,6 +487,7 @@ static LogicalResult verifyShared(AttentionOpInterface op, SizeChecker &sizes) {
   return failure(
       failed(verifyTensorsOrMemRefs(op)) || failed(verifyQkv(op, sizes)) ||
       failed(verifyLengths(op, sizes)) || failed(verifyPageTable(op, sizes)) ||
+      failed(verifyBlockList(op, sizes)) ||
       failed(verifySinksAndScale(op, sizes)));
 }
 

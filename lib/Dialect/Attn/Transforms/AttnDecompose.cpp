@@ -41,6 +41,10 @@ AttnDecomposer::AttnDecomposer(RewriterBase &rewriter, AttentionOpInterface op,
   q = asTensor(op.getQ());
   k = asTensor(op.getK());
   v = asTensor(op.getV());
+  if (op.getBlockList()) {
+    blockList = asTensor(op.getBlockList());
+    blockCounts = asTensor(op.getBlockCounts());
+  }
   computeScale();
   group = getGroupSize();
 }
@@ -298,6 +302,55 @@ Value AttnDecomposer::computeScores(Value qBlock, Value kHead) {
   return contract(qBlock, {0, 2}, kHead, {1, 2}, filled({rows, keys}, 0.0));
 }
 
+/// The numbers of a list have no order: all of them are looked at.
+Value AttnDecomposer::isListed(ImplicitLocOpBuilder &bl, ValueRange at) {
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(bl, value);
+  };
+  auto size = [&](Value tensor, unsigned dim) -> Value {
+    return bl.createOrFold<tensor::DimOp>(tensor, number(dim));
+  };
+  Value zero = number(0), one = number(1);
+  Value no = arith::ConstantIntOp::create(bl, 0, 1);
+  Value sharing = arith::DivUIOp::create(bl, size(q, order.head),
+                                         size(blockList, kListHeads));
+  Value head = arith::DivUIOp::create(bl, at[1], sharing);
+  Value lists = size(blockList, kListBlocks);
+  Value block = arith::DivUIOp::create(
+      bl, at[2], number(op.getBlockSize()[kBlockQueries]));
+  Value keyBlock =
+      arith::DivUIOp::create(bl, at[3], number(op.getBlockSize()[kBlockKeys]));
+  Value isBehind =
+      arith::CmpIOp::create(bl, arith::CmpIPredicate::uge, block, lists);
+  auto found = scf::IfOp::create(bl, bl.getI1Type(), isBehind,
+                                 /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(bl);
+  bl.setInsertionPointToStart(found.thenBlock());
+  scf::YieldOp::create(bl, no);
+  bl.setInsertionPointToStart(found.elseBlock());
+  Value count = arith::IndexCastOp::create(
+      bl, bl.getIndexType(),
+      tensor::ExtractOp::create(bl, blockCounts,
+                                ValueRange{at[0], head, block}));
+  count = arith::MinSIOp::create(bl, count, size(blockList, kListEntries));
+  count = arith::MaxSIOp::create(bl, count, zero);
+  auto loop = scf::ForOp::create(
+      bl, zero, count, one, ValueRange{no},
+      [&](OpBuilder &builder, Location loc, Value entry, ValueRange before) {
+        ImplicitLocOpBuilder body(loc, builder);
+        Value listed = arith::IndexCastOp::create(
+            body, body.getIndexType(),
+            tensor::ExtractOp::create(body, blockList,
+                                      ValueRange{at[0], head, block, entry}));
+        Value isSame = arith::CmpIOp::create(body, arith::CmpIPredicate::eq,
+                                             listed, keyBlock);
+        scf::YieldOp::create(
+            body, arith::OrIOp::create(body, before[0], isSame).getResult());
+      });
+  scf::YieldOp::create(bl, loop.getResults());
+  return found.getResult(0);
+}
+
 /// Returns whether a key is visible. `maskArguments` are batch, head, query
 /// index and key index.
 Value AttnDecomposer::isVisible(OpBuilder &builder, Location loc,
@@ -323,6 +376,8 @@ Value AttnDecomposer::isVisible(OpBuilder &builder, Location loc,
     if (mask.getLeft())
       compare(arith::CmpIPredicate::sge, -*mask.getLeft());
   }
+  if (blockList)
+    require(isListed(bl, maskArguments));
   if (!op.getMaskMod().empty()) {
     SmallVector<Value> arguments(maskArguments);
     llvm::append_range(arguments, op.getCaptures());

@@ -137,6 +137,7 @@ protected:
   DimOrder order, keyOrder; ///< Of q and out, and of k and v.
   int64_t queryBlock;
   mlir::Value q, k, v, scale, group;
+  mlir::Value blockList, blockCounts; ///< Null if the op has none.
 
 private:
   static bool isEmpty(mlir::Value tensor, unsigned dim) {
@@ -147,6 +148,10 @@ private:
   mlir::OpFoldResult getKeyCapacityOfSequence();
   mlir::Value gatherPages(mlir::Value tensor, mlir::Value batch,
                           mlir::Value head, mlir::OpFoldResult count);
+  /// Returns whether the op's block list has the block of a key for the block
+  /// of a query. `at` are batch, head, query index and key index.
+  mlir::Value isListed(mlir::ImplicitLocOpBuilder &builder,
+                       mlir::ValueRange at);
   mlir::Value isVisible(mlir::OpBuilder &builder, mlir::Location loc,
                         const SequenceBounds &bounds,
                         mlir::ValueRange maskArguments);

@@ -13,7 +13,7 @@ import os
 import subprocess
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,8 @@ import numpy as np
 from fa4 import reference
 from fa4_testing import gpu, grid
 from fa4_testing.cpu import mask_text
-from fa4_testing.programs import mods
+from fa4_testing.programs import mods, pages
+from fa4_testing.programs.block_lists import BlockLists
 from fa4.reference import Mask
 
 
@@ -48,8 +49,8 @@ class Sizes(NamedTuple):
 # with a number for each sequence, and with the bounds of packed ones. All others have a row for each query.
 ROWS, HEADS, KEYS = ("lse", "dlse"), ("sinks", "dsinks"), ("k", "v", "dk", "dv")
 SEQUENCES, BOUNDS = ("seqlens_k",), ("cu_seqlens_q", "cu_seqlens_k")
-# With the pages of each sequence.
-TABLES = ("page_table",)
+# With the pages of each sequence, and the blocks of each block of queries.
+TABLES, LISTS = ("page_table",), ("block_list", "block_counts")
 # Those with rows of the head dim of v.
 VALUES = ("v", "out", "dout", "dv")
 
@@ -66,6 +67,8 @@ def letters_of(operand, layout):
         return ["B"]
     if operand in TABLES:
         return ["B", "SeqPages"]
+    if operand in LISTS:
+        return ["B", "ListHeads", "ListBlocks", "ListEntries"][: 4 - LISTS.index(operand)]
     seq, head = ("Sk", "Hkv") if operand in KEYS else ("Sq", "Hq")
     names = {"b": "B", "s": seq, "t": seq.replace("S", "T"), "h": head, "d": "Dv" if operand in VALUES else "D"}
     return [names[letter] for letter in layout]
@@ -120,6 +123,7 @@ class Form:
     sinks: str | None = None  # Their element type.
     lengths: tuple = ()  # seqlens_k, a number for each sequence.
     page_size: int = 0  # Of k and v that lie in pages; 0 for others.
+    lists: BlockLists | None = field(default=None, repr=False)  # Draws go by what is printed, and stay what they were.
     packed: tuple = ()  # (queries, keys) of each sequence, in the layouts thd and htd; keys in pages are as many as `lengths` says.
     captures: tuple = ()  # (type, value); of a memref with a number for each query head, a tuple, of a tensor a Table
     kind: str = "memref"  # or "tensor"
@@ -139,6 +143,8 @@ class Form:
             per_sequence = -(-self.sizes.sk // self.page_size)
             # Some belong to no sequence.
             values |= {"PageSize": self.page_size, "SeqPages": per_sequence, "Pages": self.sizes.b * per_sequence + 3}
+        if self.lists:
+            values |= self.lists.named_sizes(self.sizes)
         return values
 
     def letters(self, operand):
@@ -168,7 +174,7 @@ class Form:
         return strides
 
     def element(self, operand):
-        given = dict.fromkeys(HEADS, self.sinks) | dict.fromkeys((*SEQUENCES, *BOUNDS, *TABLES), "i32") | dict.fromkeys(ROWS, "f32")
+        given = dict.fromkeys(HEADS, self.sinks) | dict.fromkeys((*SEQUENCES, *BOUNDS, *TABLES, *LISTS), "i32") | dict.fromkeys(ROWS, "f32")
         return given.get(operand, self.dtype)
 
     @property
@@ -179,7 +185,8 @@ class Form:
     @property
     def beside(self):
         """Operands that not every form has."""
-        return self.bounds + SEQUENCES * bool(self.lengths) + TABLES * bool(self.page_size) + ("sinks",) * bool(self.sinks)
+        beside = self.bounds + SEQUENCES * bool(self.lengths) + TABLES * bool(self.page_size)
+        return beside + LISTS * bool(self.lists) + ("sinks",) * bool(self.sinks)
 
     def type(self, operand):
         element = self.element(operand)
@@ -197,9 +204,14 @@ class Form:
     # -- Text ----------------------------------------------------------------
 
     def beside_clauses(self):
-        names, types = (", ".join(each) for each in zip(*((f"%{name}", self.type(name)) for name in self.bounds))) if self.packed else ("", "")
-        text = f" cu_seqlens({names} : {types})" if self.packed else ""
-        return text + "".join(f" {name}(%{name} : {self.type(name)})" for name in self.beside if name not in BOUNDS)
+        groups = {"cu_seqlens": self.bounds} | {name: (name,) for name in self.beside if name not in (*BOUNDS, *LISTS, "sinks")}
+        groups |= {"block_list": LISTS * bool(self.lists), "sinks": ("sinks",) * bool(self.sinks)}
+        text = ""
+        for clause, names in groups.items():
+            if names:
+                text += f" {clause}({', '.join(f'%{name}' for name in names)} : {', '.join(map(self.type, names))})"
+                text += self.lists.clause() if names == LISTS else ""
+        return text
 
     def captures_clause(self):
         if not self.captures:
@@ -225,34 +237,12 @@ class Form:
         for name, lengths in zip(self.bounds, zip(*self.packed)):
             arrays[name] = np.cumsum((0, *lengths), dtype=np.int32)
         if self.page_size:
-            arrays["page_table"] = self.page_table()
+            arrays["page_table"] = pages.draw_table(self)
+        if self.lists:
+            arrays |= self.lists.arrays(self.sizes, np.random.default_rng(zlib.crc32(repr(self).encode())))
         if self.sinks:
             arrays["sinks"] = rng.standard_normal(self.shape("sinks")).astype(gpu.dtype_of(self.sinks))
         return arrays
-
-    def page_table(self):
-        """Returns the pages of each sequence, in any order. Where a sequence has no keys, there is what is no page."""
-        sizes = self.named_sizes()
-        rng = np.random.default_rng(zlib.crc32(repr(self).encode()))
-        shape = sizes["B"], sizes["SeqPages"]
-        table = rng.permutation(sizes["Pages"])[: sizes["B"] * sizes["SeqPages"]].reshape(shape).astype(np.int32)
-        for pages, length in zip(table, self.lengths):
-            behind = pages[-(-max(length, 0) // self.page_size) :]
-            behind[:] = rng.choice([-1, 2**31 - 1, -(2**31), sizes["Pages"]], len(behind))
-        return table
-
-    def to_pages(self, x):
-        """Returns k or v in pages. What belongs to no sequence is NaN, and so is what is behind the keys of one."""
-        batch, seq = self.key_layout.index("b"), self.key_layout.index("s")
-        keys = np.moveaxis(x, (batch, seq), (0, 1))
-        size, table = self.page_size, self.page_table()
-        pages = np.full((self.named_sizes()["Pages"], size, *keys.shape[2:]), np.nan, x.dtype)
-        for b, of_sequence in enumerate(table):
-            for n, page in enumerate(of_sequence):
-                rows = keys[b, n * size : (n + 1) * size]
-                if 0 <= page < len(pages):
-                    pages[page, : len(rows)] = rows
-        return np.ascontiguousarray(np.moveaxis(pages, (0, 1), (batch, seq)))
 
     def vectors(self):
         """Returns the captured arrays by their names."""
@@ -272,6 +262,8 @@ class Form:
     def form(self):
         """Returns the reference's keywords."""
         form = dict(layout=self.layout, mask=self.mask, scale=self.scale) | self.arrays_beside()
+        if self.lists:
+            form["block_size"] = (self.lists.queries, self.lists.keys)
         if self.score is not None:
             form["score_mod"] = mods.score_function(self.score)
         if self.visible is not None:
@@ -354,7 +346,7 @@ class Program(Form):
         q, k, v = (np.ascontiguousarray(x).astype(gpu.DTYPES[self.dtype]) for x in drawn)
         grid.hide_keys(self.key_layout, dict(k=k, v=v) | self.arrays_beside())
         if self.page_size:
-            k, v = self.to_pages(k), self.to_pages(v)
+            k, v = pages.put(self, k), pages.put(self, v)
         return q, k, v
 
 

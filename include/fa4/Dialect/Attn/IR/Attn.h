@@ -62,6 +62,12 @@ DimOrder getDimOrder(Layout layout);
 /// The dimensions of a page table.
 inline constexpr unsigned kTableSequences = 0, kTablePages = 1;
 
+/// The dimensions of a block list, of which its counts have all but the last.
+inline constexpr unsigned kListSequences = 0, kListHeads = 1, kListBlocks = 2,
+                          kListEntries = 3;
+/// The elements of an op's `block_size`.
+inline constexpr unsigned kBlockQueries = 0, kBlockKeys = 1;
+
 /// Number of block arguments before the captures: the score and the four
 /// indices (batch, head, query, key) for score_mod, the indices for mask_mod.
 inline constexpr unsigned kNumIndexArgs = 4;

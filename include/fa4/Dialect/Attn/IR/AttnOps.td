@@ -87,6 +87,7 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
       of all pages of the sequence, or `seqlens_k[b]` if given (then `0 <=
       seqlens_k[b] <=` the former is the caller's promise);
     - the band of the `mask` attribute (see `#attn.mask`);
+    - the `block_list`, if there is one (see below);
     - `mask_mod(b, h, i, j, captures)`.
 
     **Shapes** are given by `layout` (see `#attn.layout`); the element types of
@@ -100,6 +101,8 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
     | `cu_seqlens` | `[B + 1]` each, only with the packed layouts `thd`, `htd`; starts with 0, ascending, ends with `Tq` (`Tk`) | i32 |
     | `seqlens_k` | `[B]`, number of valid keys | i32 |
     | `page_table` | `[B, N]`, the pages of each sequence (see below) | i32 |
+    | `block_list` | `[B, Hl, N, M]`, the key blocks that each block of queries sees (see below) | i32 |
+    | `block_counts` | `[B, Hl, N]`, how many of these M count | i32 |
     | `sinks` | `[Hq]`, a score (not scaled) that joins each softmax and has no value | f32, bf16 or f16 |
     | `captures` | any; passed on to the regions | any |
     | `lse` | `[B, Hq, Sq]` or `[Hq, Tq]`, natural logarithm | f32 |
@@ -114,6 +117,18 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
     FlashAttention call it `block_table`. The layout is `bshd` or `bhsd`, or, for
     packed queries, `thd` (`htd`): k and v have that of `bshd` (`bhsd`) then, and
     `cu_seqlens` is that of q alone.
+
+    **Block lists.** `block_list(%list, %counts) block_size [Bq, Bk]` names the
+    keys that are looked at, in blocks of `Bk`, for each block of `Bq` queries:
+    with `n = i / Bq` and `l = h / (Hq / Hl)`, query `i` of head `h` sees key `j`
+    only if `j / Bk` is one of `list[b, l, n, 0]` to `list[b, l, n, counts[b, l,
+    n] - 1]`. The numbers may have any order; that no two of them are the same is
+    the caller's promise. Those that are no block of keys (such as -1) count for
+    nothing, a count below 0 is 0 and one above `M` is `M`, and queries behind
+    block `N - 1` see no key. All `Hq` heads may share a list (`Hl = 1`), or the
+    heads of a key/value head (`Hl = Hkv`), or each may have its own: `Hl` divides
+    `Hq`. FlexAttention calls these `kv_indices` and `kv_num_blocks`; the blocks
+    that NSA, MoBA or DSA select are such lists.
 
     **Attributes.** `scale` is the factor of q.k, `1 / sqrt(D)` if not given.
     `mask` is absent for full attention. `batch_invariant` asks that the bits of a
@@ -164,6 +179,18 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
     ```
 
     ```mlir
+    // Each block of 128 queries sees up to 16 selected blocks of 64 keys, up to itself.
+    func.func @selected(%q: tensor<1x?x16x128xbf16>, %k: tensor<1x?x1x128xbf16>, %v: tensor<1x?x1x128xbf16>,
+                        %blocks: tensor<1x1x?x16xi32>, %counts: tensor<1x1x?xi32>) -> tensor<1x?x16x128xbf16> {
+      %o = attn.sdpa %q, %k, %v layout<bshd> mask<causal>
+          block_list(%blocks, %counts : tensor<1x1x?x16xi32>, tensor<1x1x?xi32>) block_size [128, 64]
+        : tensor<1x?x16x128xbf16>, tensor<1x?x1x128xbf16>, tensor<1x?x1x128xbf16>
+          -> tensor<1x?x16x128xbf16>
+      return %o : tensor<1x?x16x128xbf16>
+    }
+    ```
+
+    ```mlir
     // ALiBi and a document mask, with the LSE; written to memrefs.
     func.func @alibi(%q: memref<2x8x512x64xf16>, %k: memref<2x8x512x64xf16>,
                      %v: memref<2x8x512x64xf16>, %slopes: memref<8xf32>,
@@ -199,8 +226,11 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
     Attn_TensorOrMemRef:$q,
     Attn_TensorOrMemRef:$k,
     Attn_TensorOrMemRef:$v,
-    Optional<Attn_TensorOrMemRef>:$page_table), sharedOperands, sharedAttributes,
-    (ins UnitAttr:$batch_invariant));
+    Optional<Attn_TensorOrMemRef>:$page_table,
+    Optional<Attn_TensorOrMemRef>:$block_list,
+    Optional<Attn_TensorOrMemRef>:$block_counts), sharedOperands, sharedAttributes,
+    (ins UnitAttr:$batch_invariant,
+         DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$block_size));
   let results = (outs
     Optional<AnyRankedTensor>:$out,
     Optional<AnyRankedTensor>:$lse);
@@ -212,6 +242,9 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
        type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`)?
     (`seqlens_k` `(` $seqlens_k^ `:` type($seqlens_k) `)`)?
     (`page_table` `(` $page_table^ `:` type($page_table) `)`)?
+    (`block_list` `(` $block_list^ `,` $block_counts `:`
+       type($block_list) `,` type($block_counts) `)`)?
+    (`block_size` $block_size^)?
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
     (`captures` `(` $captures^ `:` type($captures) `)`)?
     (`outs` `(` $inits^ `:` type($inits) `)`)?

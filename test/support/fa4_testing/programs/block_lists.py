@@ -1,0 +1,42 @@
+# Part of the fa4 project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The blocks of keys that each block of queries of a program sees, drawn at random."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class BlockLists:
+    """Blocks of `queries` queries and `keys` keys, and as many `heads` that have lists, each with room for `entries` blocks: as many as there are,
+    where that is None. `missing`: so many blocks of queries at the end have no list."""
+
+    queries: int = 128
+    keys: int = 64
+    heads: int = 1
+    entries: int | None = None
+    missing: int = 0
+
+    def named_sizes(self, sizes):
+        """The sizes of the arrays, by the names that kernels have for them."""
+        lists = max(-(-sizes.sq // self.queries) - self.missing, 1)
+        return {"ListHeads": self.heads, "ListBlocks": lists, "ListEntries": self.entries or -(-sizes.sk // self.keys)}
+
+    def clause(self):
+        return f" block_size [{self.queries}, {self.keys}]"
+
+    def arrays(self, sizes, rng):
+        """The operands: lists of different blocks in any order, of which some are no blocks of keys, and counts of which some are no counts.
+        What is behind a count is a block, too, which must not be seen."""
+        heads, lists, entries = self.named_sizes(sizes).values()
+        shape = sizes.b, heads, lists
+        blocks = -(-sizes.sk // self.keys)
+        # Numbers that are no blocks stand for nothing, however often they do.
+        none = [-1, -(2**31), 2**31 - 1, blocks, blocks + 1]
+        drawn = [rng.permutation([*range(blocks), *none[: max(entries - blocks, 1) + 1]])[:entries] for _ in range(int(np.prod(shape)))]
+        padded = [np.resize(each, entries) if len(each) >= entries else np.r_[each, [-1] * (entries - len(each))] for each in drawn]
+        counts = rng.integers(0, entries + 1, shape)
+        counts[rng.random(shape) < 0.1] = rng.choice([-7, entries + 5])
+        return {"block_list": np.array(padded, np.int32).reshape(*shape, entries), "block_counts": counts.astype(np.int32)}
