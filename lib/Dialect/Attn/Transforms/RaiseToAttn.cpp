@@ -281,8 +281,8 @@ static Raised build(AttentionMatch &match, ElementTracer &tracer,
   auto op = SdpaOp::create(
       b, loc, type, hasGradient ? getLseType(qType, dims) : Type(), q, k, v,
       /*page_table=*/Value(), /*block_list=*/Value(), /*block_counts=*/Value(),
-      /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), /*seqlens_k=*/Value(), /*sinks=*/Value(),
-      writer.getCaptures(), ValueRange(), layout, MaskAttr(),
+      /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), /*seqlens_k=*/Value(),
+      /*sinks=*/Value(), writer.getCaptures(), ValueRange(), layout, MaskAttr(),
       b.getF32FloatAttr(match.scale), /*batch_invariant=*/false);
   if (writer.hasScoreMod())
     writer.writeScoreMod(b, op.getScoreMod());
