@@ -182,7 +182,7 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
     // Each block of 128 queries sees up to 16 selected blocks of 64 keys, up to itself.
     func.func @selected(%q: tensor<1x?x16x128xbf16>, %k: tensor<1x?x1x128xbf16>, %v: tensor<1x?x1x128xbf16>,
                         %blocks: tensor<1x1x?x16xi32>, %counts: tensor<1x1x?xi32>) -> tensor<1x?x16x128xbf16> {
-      %o = attn.sdpa %q, %k, %v layout<bshd> mask<causal>
+      %o = attn.sdpa %q, %k, %v layout<bshd> mask<causal, bottom_right>
           block_list(%blocks, %counts : tensor<1x1x?x16xi32>, tensor<1x1x?xi32>) block_size [128, 64]
         : tensor<1x?x16x128xbf16>, tensor<1x?x1x128xbf16>, tensor<1x?x1x128xbf16>
           -> tensor<1x?x16x128xbf16>
