@@ -138,9 +138,8 @@ void QueryTileProgram::takeListedBlocks() {
   // Queries behind the last list see no key.
   Value isBehind = less(number, lists, arith::CmpIPredicate::sge);
   count = arith::SelectOp::create(b, isBehind, zero, count);
-  Value isEmpty = less(count, one, arith::CmpIPredicate::slt);
-  numKeys = arith::SelectOp::create(b, isEmpty, zero, numKeys);
-  numBlocks = max(mul(count, index(blockSize[kBlockKeys] / keys)), 1);
+  takeBlocks(zero, mul(count, index(blockSize[kBlockKeys] / keys)));
+  // Masks count steps down from the last one of all blocks (getStepOfBlock).
   lastBlock = sub(blocksUpTo(numKeys), one);
 }
 
