@@ -132,10 +132,10 @@ def _words(q, k, v, **form) -> dict[str, str]:
     return words | {name: str(value) for name, value in form.items()}
 
 
-def _check_ring(spec: Spec, ranks: Ranks) -> bool:
-    """Whether the mask is causal. Raises SpecError for a mask or parts that a ring does not have."""
+def _check_ring(spec: Spec, ranks: Ranks):
+    """Raises SpecError for a mask or parts that a ring does not have."""
     if spec.mask is None:
-        return False
+        return
     if spec.mask.left is not None or spec.mask.right != 0:
         raise SpecError(f"a ring has mask=None and mask='causal', not {spec.mask.text}: ulysses_sdpa takes each mask")
     tokens = spec.layout.index("s")
@@ -143,7 +143,14 @@ def _check_ring(spec: Spec, ranks: Ranks) -> bool:
         raise SpecError(f"a rank has {spec.q[tokens]} queries and {spec.k[tokens]} keys: with a causal mask it has the same tokens of both")
     if ranks.size > 1 and spec.q[tokens] % 2:
         raise SpecError(f"a rank has {spec.q[tokens]} tokens: with a causal mask its part is two chunks of one length, as shard(..., zigzag=True) makes it")
-    return True
+
+
+def _check_call(ranks: Ranks, describe: Callable[[], dict[str, str]], check: bool):
+    """Checks the call of this rank, and unless `check` is False that those of all ranks are alike."""
+    if check is False:
+        describe()
+    else:
+        agree(ranks, describe)
 
 
 @torch.compiler.disable
@@ -176,10 +183,7 @@ def ring_sdpa(
         _check_access(copy, q=q, **({"k": k, "v": v} if ranks.size == 1 else {}))
         return _words(q, k, v, mask=spec.mask and spec.mask.text, scale=spec.scale, layout=layout, deterministic=deterministic, function="ring_sdpa")
 
-    if check is False:
-        describe()
-    else:
-        agree(ranks, describe)
+    _check_call(ranks, describe, check)
     _refuse_tangents(q, k, v)
     q, k, v = _autocast((q, k, v))
     form = Form(q.shape[-1], v.shape[-1], DTYPES[q.dtype], layout, mask is not None, read_scale(scale), deterministic)
@@ -242,10 +246,7 @@ def ulysses_sdpa(
                             "of both, and ring_sdpa takes any number of heads")  # fmt: skip
         return _words(q, k, v, mask=spec.mask and spec.mask.text, scale=spec.scale, layout=layout, deterministic=deterministic, function="ulysses_sdpa")
 
-    if check is False:
-        describe()
-    else:
-        agree(ranks, describe)
+    _check_call(ranks, describe, check)
     _refuse_tangents(q, k, v)
     q, k, v = _autocast((q, k, v))
     attend = _on_heads(q.shape[-1], v.shape[-1], DTYPES[q.dtype], layout, _read_mask(mask), read_scale(scale), deterministic)

@@ -3,17 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The examples of decoding and of a prompt in front of it, docs/examples/decoding: Python scripts, each with the same op in MLIR."""
 
-import importlib.util
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 import fa4
 from fa4 import tools
-from fa4_testing import gpu
+from fa4_testing import examples, gpu
 
 EXAMPLES = tools.ROOT / "docs" / "examples" / "decoding"
 
@@ -26,19 +21,13 @@ NAMES = *STEPS, "selected"
 def script(request, monkeypatch):
     """A script as a module, which finds what is beside it."""
     monkeypatch.syspath_prepend(EXAMPLES)
-    spec = importlib.util.spec_from_file_location(request.param, EXAMPLES / f"{request.param}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return examples.load(EXAMPLES / f"{request.param}.py")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_script_runs(name):
     """The script compares a call with float64: it must end well, and say how far off the kernel is."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tools.ROOT / "python"), *sys.path]), "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([sys.executable, EXAMPLES / f"{name}.py"], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert "largest error 0.00" in done.stdout
+    assert "largest error 0.00" in examples.run(EXAMPLES / f"{name}.py")
 
 
 @pytest.mark.parametrize("chip", ["sm_90a", "sm_100a"])

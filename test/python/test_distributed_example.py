@@ -3,11 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The example of attention over ranks, docs/examples/distributed: a Python script, and the ops that a rank runs in a step of the ring in MLIR."""
 
-import importlib.util
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -16,6 +11,7 @@ pytest.importorskip("torch", reason="needs torch, for fa4.distributed")
 import fa4  # noqa: E402
 from fa4 import _library, tools  # noqa: E402
 from fa4.arrays import numpy_dtype  # noqa: E402
+from fa4_testing import examples  # noqa: E402
 
 try:
     _library.find()
@@ -27,19 +23,15 @@ EXAMPLES = tools.ROOT / "docs" / "examples" / "distributed"
 
 def test_the_script_runs():
     """The script compares the whole with float64: it must end well, and say how far off the kernels are."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tools.ROOT / "python"), *sys.path]), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, EXAMPLES / "ring.py"], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert "256 tokens on 2 ranks, cpu: largest errors of out, dq, dk and dv 0.0" in done.stdout
+    said = examples.run(EXAMPLES / "ring.py", OMP_NUM_THREADS="1")
+    assert "256 tokens on 2 ranks, cpu: largest errors of out, dq, dk and dv 0.0" in said
 
 
 @pytest.mark.parametrize("chip", ["sm_90a", "sm_100a"])
 def test_the_ops_in_mlir_are_those_of_the_script(chip):
     """The MLIR file's kernels are simulated with all checks: they must compute what the script's spec of a step says in float64, by the LSE and the out of
     more keys than those of the step."""
-    spec = importlib.util.spec_from_file_location("ring", EXAMPLES / "ring.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = examples.load(EXAMPLES / "ring.py")
     q, k, v, dout = (x.float().numpy() for x in script.draw(64, 256))
     whole = script.STEP.reference(q=q, k=k, v=v)
     given = {"q": q, "k": k[:, :128], "v": v[:, :128], "dout": dout}

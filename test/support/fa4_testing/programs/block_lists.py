@@ -36,7 +36,7 @@ class BlockLists:
         # Numbers that are no blocks stand for nothing, however often they do.
         none = [-1, -(2**31), 2**31 - 1, blocks, blocks + 1]
         drawn = [rng.permutation([*range(blocks), *none[: max(entries - blocks, 1) + 1]])[:entries] for _ in range(int(np.prod(shape)))]
-        padded = [np.resize(each, entries) if len(each) >= entries else np.r_[each, [-1] * (entries - len(each))] for each in drawn]
+        padded = [np.pad(each, (0, entries - len(each)), constant_values=-1) for each in drawn]
         counts = rng.integers(0, entries + 1, shape)
         counts[rng.random(shape) < 0.1] = rng.choice([-7, entries + 5])
         return {"block_list": np.array(padded, np.int32).reshape(*shape, entries), "block_counts": counts.astype(np.int32)}

@@ -51,6 +51,8 @@ ROWS, HEADS, KEYS = ("lse", "dlse"), ("sinks", "dsinks"), ("k", "v", "dk", "dv")
 SEQUENCES, BOUNDS = ("seqlens_k",), ("cu_seqlens_q", "cu_seqlens_k")
 # With the pages of each sequence, and the blocks of each block of queries.
 TABLES, LISTS = ("page_table",), ("block_list", "block_counts")
+# The clauses of those that not every form has, in the op's order.
+CLAUSES = {"cu_seqlens": BOUNDS, "seqlens_k": SEQUENCES, "page_table": TABLES, "block_list": LISTS, "sinks": ("sinks",)}
 # Those with rows of the head dim of v.
 VALUES = ("v", "out", "dout", "dv")
 
@@ -204,13 +206,11 @@ class Form:
     # -- Text ----------------------------------------------------------------
 
     def beside_clauses(self):
-        groups = {"cu_seqlens": self.bounds} | {name: (name,) for name in self.beside if name not in (*BOUNDS, *LISTS, "sinks")}
-        groups |= {"block_list": LISTS * bool(self.lists), "sinks": ("sinks",) * bool(self.sinks)}
         text = ""
-        for clause, names in groups.items():
-            if names:
+        for clause, operands in CLAUSES.items():
+            if names := [name for name in operands if name in self.beside]:
                 text += f" {clause}({', '.join(f'%{name}' for name in names)} : {', '.join(map(self.type, names))})"
-                text += self.lists.clause() if names == LISTS else ""
+                text += self.lists.clause() if operands == LISTS else ""
         return text
 
     def captures_clause(self):
@@ -239,7 +239,7 @@ class Form:
         if self.page_size:
             arrays["page_table"] = pages.draw_table(self)
         if self.lists:
-            arrays |= self.lists.arrays(self.sizes, np.random.default_rng(zlib.crc32(repr(self).encode())))
+            arrays |= self.lists.arrays(self.sizes, rng)
         if self.sinks:
             arrays["sinks"] = rng.standard_normal(self.shape("sinks")).astype(gpu.dtype_of(self.sinks))
         return arrays
