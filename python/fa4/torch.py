@@ -16,18 +16,18 @@ by it as all else that it reads.
 from __future__ import annotations
 
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 
 import torch
-from torch.nn.attention.flex_attention import AuxOutput, AuxRequest, BlockMask, create_block_mask
+from torch.nn.attention.flex_attention import AuxOutput, AuxRequest, BlockMask
 
 from fa4 import torch_functions, torch_ops, torch_transforms
 from fa4.arrays import as_number, torch_dtypes
 from fa4.function_key import function_key
 from fa4.spec import Mask, Spec, SpecError, read_scale, sdpa
+from fa4.torch_block_mask import read_block_mask
 from fa4.torch_ops import run as _call  # noqa: F401: a call on tensors of any device, for who has a kernel
 
 __all__ = ["attention", "flex", "flex_attention", "trace_as", "varlen"]
@@ -237,39 +237,6 @@ def trace_as(operator, function: Callable):
     _traces.clear()
 
 
-# Block masks whose blocks have been compared with their mask_mod, by their addresses; what is freed takes its entry along.
-_compared: dict[int, Callable] = {}
-
-
-def _full_blocks(block_mask) -> torch.Tensor:
-    """Which blocks of a BlockMask are seen without asking its mask_mod, [B, H, rows, columns]."""
-    if block_mask.full_kv_indices is None:
-        return torch.zeros_like(block_mask.kv_indices, dtype=torch.bool)
-    indices, counts = block_mask.full_kv_indices, block_mask.full_kv_num_blocks
-    listed = torch.arange(indices.shape[-1], device=indices.device) < counts[..., None]
-    return torch.zeros_like(indices).scatter_add(-1, indices.long(), listed.to(indices.dtype)) > 0
-
-
-def _mask_mod_of(block_mask, lengths: tuple[int, int]) -> Callable:
-    """The mask_mod of a BlockMask. Raises SpecError for one of other lengths, or whose blocks hide more than its mask_mod does."""
-    if not isinstance(block_mask, BlockMask):
-        raise TypeError(f"block_mask is a BlockMask of torch.nn.attention.flex_attention or a mask_mod, not {type(block_mask).__name__}")
-    if tuple(block_mask.seq_lengths) != lengths:
-        raise SpecError(f"block_mask is made for lengths {tuple(block_mask.seq_lengths)}, and query and key have {lengths}")
-    if torch.compiler.is_compiling() or id(block_mask) in _compared:
-        return block_mask.mask_mod
-    batch, heads = block_mask.shape[:2]
-    device = block_mask.kv_indices.device
-    made = create_block_mask(block_mask.mask_mod, batch, heads, *lengths, device=device, BLOCK_SIZE=block_mask.BLOCK_SIZE)
-    seen, given = made.to_dense() > 0, block_mask.to_dense() > 0
-    if (seen & ~given).any() or (_full_blocks(block_mask) & ~_full_blocks(made)).any():
-        raise SpecError("the blocks of block_mask hide or show others than its mask_mod does, and fa4 computes what the mask_mod says: put "
-                        "what the blocks say into the mask_mod")  # fmt: skip
-    key = id(block_mask)
-    _compared[key] = weakref.ref(block_mask, lambda _: _compared.pop(key, None))
-    return block_mask.mask_mod
-
-
 def _dtype_of(*tensors) -> str:
     """What q, k and v have as elements for a spec. Raises SpecError."""
     dtype = _autocast(tensors)[0].dtype
@@ -287,7 +254,8 @@ def flex_attention(
     captures of the op. A function that reads tensors or attributes of objects is traced at each call.
 
     `block_mask`: a BlockMask, of which the mask_mod counts; or a mask_mod, as `mask_mod`. Its blocks are compared with the mask_mod at its
-    first call (torch.compile can't, and takes the mask_mod). `enable_gqa`: key and value may have fewer heads in any case. `kernel_options` are
+    first call (torch.compile can't, and takes the mask_mod). Where blocks hide keys that the mask_mod shows, only keys of the blocks count, and there
+    is no gradient. `enable_gqa`: key and value may have fewer heads in any case. `kernel_options` are
     for torch's kernels, and change nothing. With `return_lse` it returns (out, lse), with `return_aux`, an AuxRequest of the LSE, (out, AuxOutput).
     `copy` is as for `attention`, and so are autocast, gradients and errors."""
     _check_tensors(query=query, key=key, value=value)
@@ -301,26 +269,30 @@ def flex_attention(
         raise TypeError(f"kernel_options is a dict or None, not {type(kernel_options).__name__}")
     if return_aux is not None and (return_lse or return_aux.max_scores):
         raise SpecError("return_aux has the LSE, no max_scores, and does not go together with return_lse")
+    blocks = None
     if block_mask is not None:
         if mask_mod is not None:
             raise SpecError("block_mask and mask_mod say the same thing: give one of them")
         if not isinstance(block_mask, BlockMask) and callable(block_mask):
             mask_mod = block_mask
         else:
-            mask_mod = _mask_mod_of(block_mask, (query.shape[-2], key.shape[-2]))
+            mask_mod, blocks = read_block_mask(block_mask, (query.shape[-2], key.shape[-2]))
     with_lse = return_lse or return_aux is not None
     dtype = _dtype_of(query, key, value)
     shapes = [f"B {heads} {s} {each.shape[-1]}" for heads, s, each in (("Hq", "Sq", query), ("Hkv", "Sk", key), ("Hkv", "Sk", value))]
 
+    size, lists = (blocks.size, blocks.of_batch(query.shape[0])) if blocks else (None, {})
+
     def make():
-        spec = sdpa(*shapes, dtype=dtype, layout="bhsd", score_mod=score_mod, mask_mod=mask_mod, scale=scale, lse=with_lse)
+        spec = sdpa(*shapes, dtype=dtype, layout="bhsd", score_mod=score_mod, mask_mod=mask_mod, scale=scale, lse=with_lse, block_list=size)
         return attention(spec, copy=copy)
 
     if torch.compiler.is_compiling():
-        result = make()(query, key, value)
+        attend = make()
     else:
-        marks = (*shapes, dtype, "default" if scale is None else read_scale(scale), with_lse, copy)
-        result = _traces.find((*marks, function_key(score_mod), function_key(mask_mod)), make)(query, key, value)
+        marks = (*shapes, dtype, "default" if scale is None else read_scale(scale), with_lse, copy, size or "all blocks")
+        attend = _traces.find((*marks, function_key(score_mod), function_key(mask_mod)), make)
+    result = attend(query, key, value, **lists)
     if return_aux is None:
         return result
     return result[0], AuxOutput(lse=result[1] if return_aux.lse else None)

@@ -275,27 +275,9 @@ def test_block_masks_gqa_and_auxiliary_results():
     assert torch.equal(fa4.torch.flex_attention(q, k, v, None, causal, 0.2), out)
 
 
-def all_blocks(mask_mod=None):
-    counts = torch.full((1, 1, 4), 4, dtype=torch.int32)
-    return theirs.BlockMask.from_kv_blocks(counts, torch.arange(4, dtype=torch.int32).expand(1, 1, 4, 4), BLOCK_SIZE=16, mask_mod=mask_mod, seq_lengths=(S, S))
-
-
-def hides_blocks():
-    counts = torch.ones((1, 1, 4), dtype=torch.int32)
-    return theirs.BlockMask.from_kv_blocks(counts, torch.arange(4, dtype=torch.int32).expand(1, 1, 4, 4), BLOCK_SIZE=16, seq_lengths=(S, S))
-
-
-def shows_blocks():
-    counts, indices = torch.full((1, 1, 4), 2, dtype=torch.int32), torch.arange(4, dtype=torch.int32).expand(1, 1, 4, 4)
-    none = torch.zeros((1, 1, 4), dtype=torch.int32)
-    return theirs.BlockMask.from_kv_blocks(none, indices, counts, indices, BLOCK_SIZE=16, mask_mod=causal, seq_lengths=(S, S))
-
-
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        (lambda: {"block_mask": hides_blocks()}, fa4.SpecError, "hide or show others than its mask_mod"),
-        (lambda: {"block_mask": shows_blocks()}, fa4.SpecError, "hide or show others than its mask_mod"),
         (lambda: {"block_mask": theirs.create_block_mask(causal, 1, 1, 32, S, device="cpu")}, fa4.SpecError, r"made for lengths \(32, 64\)"),
         (lambda: {"block_mask": 5}, TypeError, "block_mask is a BlockMask"),
         (lambda: {"block_mask": causal, "mask_mod": causal}, fa4.SpecError, "give one of them"),
@@ -353,13 +335,6 @@ def test_wrong_arguments_of_attention_end_in_a_sentence():
         test_arguments.hold(lambda: fa4.torch.attention(value))
         test_arguments.hold(lambda: fa4.torch.attention(fa4.sdpa(q="B H S 32", k="B H S 32"), copy=value))
         test_arguments.hold(lambda: fa4.torch.attention(fa4.sdpa(q="B H S 32", k="B H S 32"), deterministic=value))
-
-
-def test_a_block_mask_may_show_more_blocks_than_it_must():
-    """A block mask shows all blocks: its mask_mod alone must decide which keys are seen."""
-    q, k, v = inputs()
-    out = fa4.torch.flex_attention(q, k, v, block_mask=all_blocks(causal))
-    assert torch.equal(out, fa4.torch.flex_attention(q, k, v, mask_mod=causal))
 
 
 def test_tensors_of_functions_are_read_at_each_call():

@@ -132,6 +132,22 @@ static unsigned countPageRegisters(RoleOp role) {
   return registers;
 }
 
+/// Returns the registers that numbers of blocks take which a role reads from a
+/// list (a table of more than one dimension) beside those of the list of its
+/// work: where the table is, how large, and how many entries are left. Without
+/// a list of work they fit into what any role has.
+static unsigned countListRegisters(RoleOp role) {
+  constexpr unsigned kList = 16;
+  if (!role->getParentOfType<KernelOp>().getWorkCountArgument())
+    return 0;
+  WalkResult walk = role.walk([](LoadScalarOp load) {
+    bool isNumber = load.getType().isInteger();
+    return isNumber && load.getIndices().size() > 1 ? WalkResult::interrupt()
+                                                    : WalkResult::advance();
+  });
+  return walk.wasInterrupted() ? kList : 0;
+}
+
 static bool reducesRows(RoleOp role) {
   return fa4::containsOp<vector::MultiDimReductionOp, vector::ReductionOp>(
       role);
@@ -174,7 +190,8 @@ static RoleDemand demandOf(RoleOp role, const TargetDescription &target) {
     unsigned descriptors = countDescriptors(role, target);
     demand.wantedRegisters =
         kRegisterSlack + role.getFacts().stateRegisters + descriptors -
-        std::min(descriptors, kUniformDescriptors) + countPageRegisters(role);
+        std::min(descriptors, kUniformDescriptors) +
+        std::max(countPageRegisters(role), countListRegisters(role));
     return demand;
   }
   unsigned row = 0, copied = 0;
