@@ -185,6 +185,10 @@ def compare(options, chosen, kernels):
 
 
 def main():
+    if "--changes" in sys.argv[1:]:
+        from fa4_bench.timing import change_command
+
+        return change_command.main([word for word in sys.argv[1:] if word != "--changes"])
     parser = argparse.ArgumentParser(prog="timing", description="What operations and real kernels cost on a Hopper card, in cycles, beside what "
                                      "fa4-sim's clock says of them. Without options: tables of what was recorded and of the model as it is; the exit status is 1 "
                                      "where a bar is missed.")  # fmt: skip
@@ -194,6 +198,7 @@ def main():
     parser.add_argument("--only", metavar="TEXT", default="", help="only operations and kernels whose name contains this")
     parser.add_argument("--fit", action="store_true", help="no operations, and only the kernels to which parameters may be fitted")
     parser.add_argument("--effects", action="store_true", help="instead, effects that others have seen on a Blackwell card (bench/results/effects.md)")
+    parser.add_argument("--changes", action="store_true", help="instead, changes of fa4's kernels (bench/results/changes.md); --changes --help has its options")
     parser.add_argument("--quick", action="store_true", help="with --effects: those that need nothing but fa4-compile and fa4-sim, with short sequences")
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help="a parameter of the model, as for fa4-sim --set")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="simulations at a time")

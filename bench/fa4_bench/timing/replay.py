@@ -284,7 +284,7 @@ class Replayer:
 
     # -- Time --------------------------------------------------------------------
 
-    def _sample(self, launch, count):
+    def sample(self, launch, count):
         """(cycles, seconds) of that many launches and what stands around them."""
         call = self.card.call
         events = [ctypes.c_void_p(), ctypes.c_void_p()]
@@ -312,13 +312,13 @@ class Replayer:
     def time(self, launch):
         """Cycles and seconds of one launch among launches of the same kernel, the spread of the cycles, and clocks."""
         launch()
-        seconds = max(self._sample(launch, 1)[1], 1e-6)
+        seconds = max(self.sample(launch, 1)[1], 1e-6)
         for _ in range(min(2000, math.ceil(WARM_SECONDS / seconds))):
             launch()
         many = 1 + max(1, min(50, math.ceil(SAMPLE_SECONDS / seconds)))
         found = []
         for _ in range(SAMPLES):
-            one, several = self._sample(launch, 1), self._sample(launch, many)
+            one, several = self.sample(launch, 1), self.sample(launch, many)
             found.append(tuple((b - a) / (many - 1) for a, b in zip(one, several, strict=True)))
         clocks = self.clocks.read()
         cycles, times = zip(*found, strict=True)
