@@ -58,7 +58,7 @@ def edited(folder, change):
 @pytest.mark.parametrize("kernel", changes.KERNELS)
 def test_each_edit_changes_each_kernel(kernels, kernel):
     """Every edit must change as many lines of a kernel as it says, or more where it writes several for one."""
-    for name, change in changes.names((kernel,)).items():
+    for name, change in changes.drawn((kernel,)).items():
         if change.edit:
             text, new, count = edited(kernels(kernel), change)
             different = set(text.split("\n")) ^ set(new.split("\n"))
@@ -70,12 +70,25 @@ def test_each_edit_changes_each_kernel(kernels, kernel):
 def test_edited_kernels_assemble(kernels, name, tmp_path):
     """ptxas must take what an edit has written."""
     change = changes.names((SMALLEST,))[f"{SMALLEST}/{name}"]
+    if not gpu.find_ptxas() or not gpu.find_cuda_tool("nvdisasm"):
+        pytest.skip("needs ptxas and nvdisasm")
     ptx = tmp_path / "kernel.ptx"
     ptx.write_text(edited(kernels(SMALLEST), change)[1])
-    try:
-        gpu.assemble(ptx, "sm_90a")
-    except tools.ToolNotFoundError as error:
-        pytest.skip(str(error))
+    said = change_files.assemble(ptx)
+    assert said == ("products in series" if name == "no-convert" else "") and ptx.with_suffix(".cubin").exists()
+
+
+@needs_compiler
+def test_products_that_ptxas_leaves_out(kernels, tmp_path):
+    """Nobody needs the results of products any more, and ptxas leaves products out: this must be an error, since the PTX is not what the
+    card would run."""
+    if not gpu.find_ptxas() or not gpu.find_cuda_tool("nvdisasm"):
+        pytest.skip("needs ptxas and nvdisasm")
+    ptx = tmp_path / "kernel.ptx"
+    ptx.write_text(edited(kernels(SMALLEST), changes.drawn()[f"{SMALLEST}/no-staging"])[1])
+    with pytest.raises(change_edits.EditError, match=r"the PTX has 36 products, and the machine code \d+"):
+        change_files.assemble(ptx)
+    assert f"{SMALLEST}/no-staging" not in changes.names()
 
 
 @pytest.mark.parametrize("change", [change for change in changes.CHANGES if change.edit], ids=lambda change: change.name)
@@ -163,7 +176,7 @@ def test_changes_have_names_and_reasons():
 
 def test_halves():
     """The halves are those that were drawn before anything was measured; each kernel has as many of one as of the other, but for one."""
-    known = changes.halves(changes.names())
+    known = changes.halves(changes.drawn())
     for kernel in changes.KERNELS:
         mine = [half for name, half in known.items() if name.startswith(f"{kernel}/")]
         assert mine.count("judge") - mine.count("fit") in (0, 1)

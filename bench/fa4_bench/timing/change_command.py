@@ -34,7 +34,7 @@ def make(options):
     """Makes the kernels; 1 where one could not be made."""
     from fa4_bench.timing import change_files
 
-    failed = change_files.make_all(options.kernels, options.only, revision.commit(), lambda line: print(line, flush=True))
+    failed = change_files.make_all(options.kernels, options.only, options.commit or revision.commit(), lambda line: print(line, flush=True))
     for name, why in failed.items():
         print(f"timing: {name}: {why}", file=sys.stderr)
     return int(bool(failed))
@@ -99,6 +99,7 @@ def parse_arguments(argv):
     add("--simulate", nargs="?", const=str(MODELLED), metavar="FILE", help="instead, ask fa4-sim (bench/timing-changes-model.json); needs ptxas and nvdisasm")
     add("--kernels", default=str(KERNELS), metavar="FOLDER", help="where the changed kernels are (build/changes)")
     add("--only", metavar="REGEX", default="", help="with --make, --measure and --simulate: only changes whose name, KERNEL/CHANGE, has a match")
+    add("--commit", default="", help="with --make: that of fa4-compile, where it was built elsewhere")
     add("--set", metavar="NAME=VALUE", action="append", default=[], help="with --simulate: a parameter of the model, as for fa4-sim --set")
     add("--jobs", type=int, default=os.cpu_count(), help="with --simulate: simulations at a time")
     add("--recorded", metavar="FILE", default=str(RECORDED), help="what a card has said (bench/timing-changes.json)")

@@ -31,7 +31,8 @@ what fa4-sim says, with costs of instructions from {costs}, of commit {model_com
 ([bench/timing-changes-model.json](../timing-changes-model.json)). *Error* is the model's less the card's in points.
 
 Half of the changes may be used to fit the model (*fit*); the other half judges it (*judge*). The halves were drawn from the names
-before anything was measured ([changes.py](../../bench/fa4_bench/timing/changes.py)).
+before anything was measured ([changes.py](../../bench/fa4_bench/timing/changes.py)). {withdrawn} changes were withdrawn later, whatever
+half they were in: ptxas leaves out products whose results nobody needs, and so these were not what they were meant to be.
 """
 
 
@@ -49,7 +50,7 @@ class Compared:
     spread: float
     sustained: float
     model: float | None
-    lines: int
+    edited: str
 
     @property
     def kernel(self):
@@ -130,12 +131,17 @@ def read_modelled(path):
     return read(path, ("date", "commit", "costs"), ("percent",))
 
 
+def edited(entry):
+    """How many lines were edited, and what ptxas has said of it."""
+    return ", ".join(filter(None, (str(entry["lines"] or "–"), entry.get("note"))))
+
+
 def compare(recorded, modelled):
     """The changes that were measured, in the order of the record."""
     halves = changes.halves(recorded["changes"])
     said = modelled["changes"]
     return [Compared(name, halves[name], entry["percent"], entry["spread"], entry["sustained_percent"],
-                     said[name]["percent"] if name in said else None, entry["lines"])
+                     said[name]["percent"] if name in said else None, edited(entry))
             for name, entry in recorded["changes"].items()]  # fmt: skip
 
 
@@ -194,7 +200,7 @@ def summary(compared):
 
 def row(change):
     said = "| – | –" if change.model is None else f"| {change.model:+.1f}% | {change.error:+.1f}{' **wrong way**' * change.is_wrong_way}"
-    return f"| {change.name.partition('/')[2]} | {change.card:+.1f}% | {change.spread:.1f} | {change.sustained:+.1f}% {said} | {change.half} | {change.lines or '–'} |"
+    return f"| {change.name.partition('/')[2]} | {change.card:+.1f}% | {change.spread:.1f} | {change.sustained:+.1f}% {said} | {change.half} | {change.edited} |"
 
 
 def tables(compared, recorded):
@@ -212,8 +218,9 @@ def tables(compared, recorded):
 def legend():
     """What the changes are."""
     yield from ["## The changes", "", "*Lines* in the tables above is how many lines of PTX a change has edited; – is a change of the compiler's options, the plan "
-                "or the call.", "", "| change | what is changed | why it is here |", "|---|---|---|"]  # fmt: skip
-    yield from [f"| {change.name} | {change.description} | {change.why} |" for change in changes.CHANGES]
+                "or the call. Behind it stands what ptxas says against the kernel: spilled registers, or "
+                "*products in series*, each of which is awaited before the next one begins.", "", "| change | what is changed | why it is here |", "|---|---|---|"]  # fmt: skip
+    yield from [f"| {change.name} | {change.description} | {change.why} |" for change in dict.fromkeys(changes.names().values())]
     yield ""
 
 
@@ -222,7 +229,7 @@ def body(recorded, modelled):
     compared, protocol = compare(recorded, modelled), recorded["protocol"]
     text = TEXT.format(card=recorded["card"], date=recorded["date"], commit=recorded["commit"], costs=modelled["costs"], model_commit=modelled["commit"],
                        burst=protocol["burst_launches"], idle=round(1000 * protocol["idle_seconds"]), rounds=protocol["burst_rounds"],
-                       loop=round(1000 * protocol["sustained_seconds"]))  # fmt: skip
+                       loop=round(1000 * protocol["sustained_seconds"]), withdrawn=len(changes.WITHDRAWN))  # fmt: skip
     return "\n".join([text, *summary(compared), *tables(compared, recorded), *legend()])
 
 

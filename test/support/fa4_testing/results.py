@@ -21,7 +21,8 @@ from fa4.tools import ROOT
 FOLDER = ROOT / "bench" / "results"
 SUMMARY = ROOT / "docs" / "results.md"
 # What the scripts write themselves: a second one may run after the first.
-WRITTEN = ("bench/results", "docs/results.md", "bench/versus-fa4.json", "bench/timing-model.json", "bench/hopper.json", "bench/hopper-model.json")
+WRITTEN = ("bench/results", "docs/results.md", "bench/versus-fa4.json", "bench/timing-model.json", "bench/timing-changes.json",
+           "bench/timing-changes-model.json", "bench/hopper.json", "bench/hopper-model.json")
 # What a result depends on. A page's age is the number of commits that have changed these since.
 MEASURED = ("lib", "include")
 HEAD = re.compile(
@@ -29,8 +30,8 @@ HEAD = re.compile(
     r"Written by `\./(?P<command>[^`]+)`\s+on\s+(?P<date>\d{4}-\d\d-\d\d)\s+from\s+commit\s+(?P<commit>[0-9a-f]{12})(?P<changed>\s+with\s+changes)?"
 )
 # In the order of docs/results.md.
-ORDER = ("grid", "mutants", "mutants-gradient", "mutants-pairs", "mutants-paired-gradient", "published", "timing", "effects",
-         "sensitivity", "versus-fa4", "gradient", "gradient-deterministic", "hopper", "varlen", "serving", "distributed", "mods", "masks")  # fmt: skip
+ORDER = ("grid", "mutants", "mutants-gradient", "mutants-pairs", "mutants-paired-gradient", "published", "timing", "changes",
+         "effects", "sensitivity", "versus-fa4", "gradient", "gradient-deterministic", "hopper", "varlen", "serving", "distributed", "mods", "masks")  # fmt: skip
 
 
 class DirtyTreeError(RuntimeError):
