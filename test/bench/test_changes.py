@@ -68,7 +68,7 @@ def test_each_edit_changes_each_kernel(kernels, kernel):
 @needs_compiler
 @pytest.mark.parametrize("name", WRITING)
 def test_edited_kernels_assemble(kernels, name, tmp_path):
-    """ptxas must take what an edit has written."""
+    """The text that an edit has written must assemble, with all of its products."""
     change = changes.names((SMALLEST,))[f"{SMALLEST}/{name}"]
     if not gpu.find_ptxas() or not gpu.find_cuda_tool("nvdisasm"):
         pytest.skip("needs ptxas and nvdisasm")

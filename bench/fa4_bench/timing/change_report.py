@@ -182,7 +182,8 @@ def summary(compared):
     lines = [f"Bars for the judged half: a mean absolute error of at most {MEAN_BAR:g} points, the worst at most {WORST_BAR:g}, and the right direction "
              f"for each change of more than {DIRECTION_FROM:g}% on the card.", "",
              "| changes | number | mean absolute error | worst | right direction |", "|---|---|---|---|---|"]  # fmt: skip
-    groups = [("judged", lambda change: change.half == "judge"), ("fit", lambda change: change.half == "fit")]
+    groups = [("judged", lambda change: change.half == "judge"), ("fit", lambda change: change.half == "fit"),
+              ("all but *products in series*", lambda change: "in series" not in change.edited)]  # fmt: skip
     kernels = dict.fromkeys(change.kernel for change in compared)
     groups += [(kernel, lambda change, kernel=kernel: change.kernel == kernel) for kernel in kernels]
     for title, belongs in groups:
