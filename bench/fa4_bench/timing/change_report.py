@@ -170,11 +170,12 @@ def missed_bars(compared):
 
 
 def headline(compared, card):
+    """On one line of the page, since it is a cell of a table elsewhere."""
     figures = judge([change for change in compared if change.half == "judge"])
     if figures is None:
         return "No change is judged"
-    return (f"{figures.count} changes on {card}, held out: the model is off by {figures.mean:.1f} points on average, by {abs(figures.worst.error):.1f} at most; "
-            f"{figures.directed - len(figures.wrong)} of {figures.directed} that matter go the right way")  # fmt: skip
+    return (f"{figures.count} held-out changes on {card}: off by {figures.mean:.1f} points on average, {abs(figures.worst.error):.1f} at most; "
+            f"{figures.directed - len(figures.wrong)} of {figures.directed} go the right way")  # fmt: skip
 
 
 def summary(compared):
