@@ -13,7 +13,7 @@ from pathlib import Path
 from fa4 import tools
 from fa4_testing import results, revision
 from fa4_bench.instructions.card import DriverError, hopper
-from fa4_bench.timing import effect_launches, launched, model, peers
+from fa4_bench.timing import change_command, effect_launches, launched, model, peers
 from fa4_bench.timing.kernel import measure
 from fa4_bench.timing.micro import micros
 from fa4_bench.timing.model import for_each
@@ -186,12 +186,10 @@ def compare(options, chosen, kernels):
 
 def main():
     if "--changes" in sys.argv[1:]:
-        from fa4_bench.timing import change_command
-
         return change_command.main([word for word in sys.argv[1:] if word != "--changes"])
     parser = argparse.ArgumentParser(prog="timing", description="What operations and real kernels cost on a Hopper card, in cycles, beside what "
                                      "fa4-sim's clock says of them. Without options: tables of what was recorded and of the model as it is; the exit status is 1 "
-                                     "where a bar is missed.")  # fmt: skip
+                                     "where a bar is missed.", epilog=" ".join(change_command.make_parser().format_usage().split()))  # fmt: skip
     parser.add_argument("--record", metavar="PTXAS", help="only record the launches of real kernels, with the machine code of this ptxas")
     parser.add_argument("--measure", metavar="FILE", help="measure on the first GPU, which must be a Hopper, and record in FILE")
     parser.add_argument("--recorded", action="store_true", help="the model as it was recorded last; nothing is simulated")

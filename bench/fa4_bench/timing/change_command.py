@@ -90,7 +90,7 @@ def report(options):
     return int(bool(missed))
 
 
-def parse_arguments(argv):
+def make_parser():
     parser = argparse.ArgumentParser(prog="timing --changes", description="Changes of fa4's kernels, timed beside the unchanged kernels on a Hopper card and by "
                                      "fa4-sim. Without options: the tables of what was recorded; the exit status is 1 where a bar is missed.")  # fmt: skip
     add = parser.add_argument
@@ -105,6 +105,11 @@ def parse_arguments(argv):
     add("--recorded", metavar="FILE", default=str(RECORDED), help="what a card has said (bench/timing-changes.json)")
     add("--modelled", metavar="FILE", default=str(MODELLED), help="what the model has said (bench/timing-changes-model.json)")
     add("--write", action="store_true", help="write bench/results/changes.md; the tree must have no changes")
+    return parser
+
+
+def parse_arguments(argv):
+    parser = make_parser()
     options = parser.parse_args(argv)
     if sum(map(bool, (options.make, options.measure, options.simulate))) > 1:
         parser.error("--make, --measure and --simulate are for different machines: one at a time")
