@@ -287,6 +287,17 @@ func.func @gradient_mask_mod(%q: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf
   return %dq, %dk, %dv : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
 }
 
+func.func @gradient_block_list(%x: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>, %blocks: tensor<?x?x?x?xi32>, %counts: tensor<?x?x?xi32>,
+                               %queries: tensor<?x?x?x?xi32>, %query_counts: tensor<?x?x?xi32>)
+    -> (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd>
+      block_list(%blocks, %counts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>)
+      query_list(%queries, %query_counts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>) block_size [128, 128]
+    : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>,
+      tensor<?x?x?xf32> -> tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
+  return %dq, %dk, %dv : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
+}
+
 func.func @gradient_seqlens_k(%x: tensor<?x?x?x128xbf16>, %lse: tensor<?x?x?xf32>, %n: tensor<?xi32>)
     -> (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>) {
   %dq, %dk, %dv = attn.sdpa_backward %x, %x, %x out(%x) dout(%x) lse(%lse) layout<bshd> seqlens_k(%n : tensor<?xi32>)

@@ -285,7 +285,7 @@ class LoadedKernel:
     def __init__(self, kernel):
         self.kernel, self.programs, self.calls = kernel, {}, {}
         # Where the names of a call are not those of the manifest.
-        self.by_manifest = kernel.by_manifest if kernel.spec and kernel.spec.captured_tensors else None
+        self.by_manifest = kernel.by_manifest if kernel.unread or kernel.spec and kernel.spec.captured_tensors else None
         self.tensors = [name for name, tensor in kernel.manifest["tensors"].items() if tensor.get("role") != "workspace"]
         self.lock = threading.Lock()
 

@@ -17,7 +17,7 @@ from fa4 import _library, cache, cuda_tools, diagnostics
 from fa4._cuda import native_chip
 from fa4.arrays import Results, as_array, as_number, numpy_dtype
 from fa4.errors import CompileError, CompileWarning, Fa4Error, SimulationError
-from fa4.spec import Spec, SpecError, is_whole
+from fa4.spec import LISTS, QUERY_LISTS, Spec, SpecError, is_whole
 
 @dataclass(frozen=True)
 class Time:
@@ -244,11 +244,16 @@ class Kernel:
         except ValueError as error:
             raise SpecError(str(error)) from None
 
+    @property
+    def unread(self) -> set[str]:
+        """The spec's tensors that no kernel reads, such as a gradient's block_list where all tiles are keys: they are not in the manifest."""
+        return set(self.spec.tensors) - set(self.manifest["tensors"]) if self.spec else set()
+
     def by_manifest(self, call: Mapping) -> dict:
-        """The call with captured tensors by the manifest's names."""
-        tensors = self.spec.captured_tensors if self.spec else {}
+        """The call with captured tensors by the manifest's names, and without tensors that no kernel reads."""
+        tensors, unread = self.spec.captured_tensors if self.spec else {}, self.unread
         names = self._names()
-        return {names[name] if name in tensors else name: value for name, value in call.items()}
+        return {names[name] if name in tensors else name: value for name, value in call.items() if name not in unread}
 
     def _types_of_captures(self) -> dict[str, str]:
         """The types of the captures that are numbers, as the manifest has them."""
@@ -377,7 +382,7 @@ class Kernel:
         """What a call takes on the modelled chip, by the clock of fa4-sim.
 
         `call`: sizes by the names of the spec or of the manifest (`kernel.time(B=4, Sq=4096, Sk=4096)`), captures, and
-        arrays where their contents matter, as cu_seqlens_q and cu_seqlens_k of packed sequences, page_table, or block_list and block_counts; sizes that
+        arrays where their contents matter, as cu_seqlens_q and cu_seqlens_k of packed sequences, page_table, or lists of blocks and their counts; sizes that
         the spec has as numbers need not be given. Raises SimulationError."""
         if self.spec:
             call = {**dict.fromkeys(self.spec.all_captures.keys() - self.spec.captured_tensors.keys(), 1), **call}
@@ -385,7 +390,7 @@ class Kernel:
                 raise SpecError(f"the call has no {' and no '.join(missing)}: the lengths of packed sequences say how much work there is")
             if self.spec.page_table and "page_table" not in call:
                 raise SpecError("the call has no page_table: how many sequences read a page says how much memory is read")
-            if self.spec.block_list and (missing := [name for name in ("block_list", "block_counts") if name not in call]):
+            if missing := [name for name in (*LISTS, *QUERY_LISTS) if name in self.spec.tensors and name not in call]:
                 raise SpecError(f"the call has no {' and no '.join(missing)}: lists say which blocks are computed")
         with _library.Simulation(self.manifest_text) as simulation:
             sizes = self._prepare(simulation, call)

@@ -367,6 +367,7 @@ def _sdpa_backward(q, k, v, out, dout, lse, dlse, problem, p_dtype=None):
     dlse = np.zeros_like(lse) if dlse is None else dlse.astype(compute)
     heads = q_.shape[-2]
     group = heads // k_.shape[-2]
+    problem = problem.with_lists_for(heads)
     for b, rows, keys, lse_rows in problem.sequences(q_.shape[0]):
         for h in range(heads):
             g = h // group

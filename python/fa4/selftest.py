@@ -103,6 +103,7 @@ CASES = (
     Case("gradient_sinks", {"sinks": "f32"}, 64, backward=True),
     Case("gradient_seqlens_k", {"seqlens_k": True}, 64, backward=True),
     Case("gradient_deterministic", {}, 64, backward=True, deterministic=True),
+    Case("gradient_block_list", {"block_list": (128, 128), "mask": "causal"}, backward=True),
     Case("gradient_thd", {"layout": "thd"}, 64, backward=True),
     Case("gradient_htd", {"layout": "htd"}, 64, backward=True),
 )
@@ -126,7 +127,8 @@ def _draw(spec, sizes, rng) -> dict:
         names["SeqPages"] = -(-names["Sk"] // spec.page_size)
         names["Pages"] = sequences * names["SeqPages"] + 1
     if spec.block_list:
-        names |= {"ListHeads": names["Hkv"], "ListBlocks": -(-names["Sq"] // BLOCK_SIZE[0]), "ListEntries": -(-names["Sk"] // BLOCK_SIZE[1])}
+        blocks = [-(-names[size] // of) for size, of in zip(("Sq", "Sk"), spec.block_list)]
+        names |= {"ListHeads": names["Hkv"], "ListBlocks": blocks[0], "ListEntries": blocks[1]}
     dtype = numpy_dtype(spec.dtype)
     call = {}
     for name, shape in spec.tensors.items():
@@ -143,6 +145,8 @@ def _draw(spec, sizes, rng) -> dict:
         shape = [names[size] for size in spec.tensors["block_list"]]
         call["block_list"] = rng.permuted(np.broadcast_to(np.arange(shape[-1], dtype=np.int32), shape), axis=-1)
         call["block_counts"] = rng.integers(0, shape[-1] + 1, shape[:-1], np.int32)
+    if spec.block_list and spec.is_backward:
+        call |= _list_queries(call["block_list"], call["block_counts"])
     if spec.is_packed:
         cuts = {name: rng.integers(1, names[f"T{name}"]) for name in "qk" if f"cu_seqlens_{name}" in spec.tensors}
         call |= {f"cu_seqlens_{name}": np.array([0, cut, cut, names[f"T{name}"]], np.int32) for name, cut in cuts.items()}
@@ -151,6 +155,16 @@ def _draw(spec, sizes, rng) -> dict:
         if shape:
             call[name] = rng.uniform(0, 0.1, shape).astype(np.float32)
     return call
+
+
+def _list_queries(block_list, block_counts) -> dict:
+    """The lists of all blocks of keys, by blocks of keys."""
+    import numpy as np
+
+    # Where a block of keys stands in a list, below the count if it is seen.
+    seen = np.argsort(block_list, axis=-1) < block_counts[..., None]
+    by_keys = np.swapaxes(seen, -1, -2)
+    return {"query_list": np.argsort(~by_keys, axis=-1, kind="stable").astype(np.int32), "query_counts": by_keys.sum(-1).astype(np.int32)}
 
 
 def _captures(spec) -> dict:

@@ -35,9 +35,13 @@ FEW_QUERIES = 16
 PAGES_OF_SEQUENCE = "SeqPages"
 # Those of the heads that have lists of blocks, of the blocks of queries that do, and of the blocks for which a list has room.
 LIST_SIZES = ("ListHeads", "ListBlocks", "ListEntries")
+# The arrays of lists and of their counts, by blocks of queries and by blocks of keys.
+LISTS, QUERY_LISTS = ("block_list", "block_counts"), ("query_list", "query_counts")
+# The sizes of the blocks of keys that have lists of blocks of queries, and of the latter for which such a list has room.
+QUERY_LIST_SIZES = ("ListKeyBlocks", "ListQueries")
 # Names that a call uses for something else than a capture.
 TAKEN = ("q", "k", "v", "out", "lse", "dout", "dq", "dk", "dv", "score", "sinks", "dsinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k",
-         "page_table", "block_list", "block_counts")  # fmt: skip
+         "page_table", "block_list", "block_counts", "query_list", "query_counts")  # fmt: skip
 ALIGNMENTS = ("bottom_right", "top_left")
 
 
@@ -164,6 +168,16 @@ def _tensors_of(captures: Mapping[str, str]) -> dict[str, tuple[int | str, ...]]
     return {name: _read_shape(name, shape, len(shape)) for name, shape in split.items() if shape}
 
 
+# What stands in front of the sizes of blocks in an op's text.
+BLOCK_SIZE = "block_size "
+
+
+def read_block_size(text: str) -> tuple[int, int]:
+    """The queries and the keys of a block, of the text of an op that has lists."""
+    queries, _, keys = text.partition(f" {BLOCK_SIZE}[")[2].partition("]")[0].partition(", ")
+    return int(queries), int(keys)
+
+
 def close_sizes(text: str, sizes: tuple[int, int, int] | None) -> str:
     """The op of a text with open sizes: for these numbers of queries, query heads and key/value heads, or for any."""
     for name, size in zip(("$Sq", "$Hq", "$Hkv"), sizes or "???"):
@@ -252,7 +266,7 @@ class Spec:
     @property
     def without_gradient(self) -> str:
         """What this op has of which there is no gradient, in words; nothing where there is one."""
-        return "keys in pages" if self.page_table else "listed blocks" if self.block_list else ""
+        return "keys in pages" if self.page_table else ""
 
     @property
     def page_size(self) -> int | str:
@@ -308,6 +322,9 @@ class Spec:
         beside |= {"seqlens_k": (batch,)} if self.seqlens_k else {}
         beside |= {"page_table": (batch, PAGES_OF_SEQUENCE)} if self.page_table else {}
         beside |= {"block_list": (batch, *LIST_SIZES), "block_counts": (batch, *LIST_SIZES[:2])} if self.block_list else {}
+        if self.block_list and self.is_backward:
+            sizes = (batch, LIST_SIZES[0], *QUERY_LIST_SIZES)
+            beside |= {"query_list": sizes, "query_counts": sizes[:-1]}
         beside |= {"sinks": (heads,)} if self.sinks else {}
         if not self.is_backward:
             return shapes | beside | {"out": out} | ({"lse": lse} if self.lse else {})
@@ -334,8 +351,10 @@ class Spec:
         sequence are row-major. `is_open` is as for `write`."""
         shape = self.tensors[name]
         fixed = {"lse": "f32", "sinks": self.sinks, "dsinks": self.sinks}
-        fixed |= dict.fromkeys(("seqlens_k", "cu_seqlens_q", "cu_seqlens_k", "page_table", "block_list", "block_counts"), "i32")
-        letters = {"lse": "bhs", "sinks": "h", "seqlens_k": "b", "page_table": "bn", "block_list": "blnm", "block_counts": "bln"}.get(name, self.layout_of(name))
+        fixed |= dict.fromkeys(("seqlens_k", "cu_seqlens_q", "cu_seqlens_k", "page_table", *LISTS, *QUERY_LISTS), "i32")
+        letters = {"lse": "bhs", "sinks": "h", "seqlens_k": "b", "page_table": "bn"}
+        letters |= dict.fromkeys((LISTS[0], QUERY_LISTS[0]), "blnm") | dict.fromkeys((LISTS[1], QUERY_LISTS[1]), "bln")
+        letters = letters.get(name, self.layout_of(name))
         opened = ("Hkv", "?") if name in ("k", "v") else ("Hq", "Sq")
 
         def dim(letter: str, size: int | str) -> str:
@@ -378,11 +397,12 @@ class Spec:
         clauses += [" deterministic"] if self.deterministic else []
         clauses += [" batch_invariant"] if self.batch_invariant and not self.is_backward else []
         bounds = tuple(name for name in ("cu_seqlens_q", "cu_seqlens_k") if name in types)
-        lists = ("block_list", "block_counts")
-        for clause, names in (("cu_seqlens", bounds), *((each[0], each) for each in (("seqlens_k",), ("page_table",), lists, ("sinks",)))):
+        operands = (("seqlens_k",), ("page_table",), LISTS, QUERY_LISTS, ("sinks",))
+        for clause, names in (("cu_seqlens", bounds), *((each[0], each) for each in operands)):
+            if names == ("sinks",) and self.block_list:
+                clauses.append(f" {BLOCK_SIZE}{list(self.block_list)}")
             if names and names[0] in types:
                 clauses.append(f" {clause}({', '.join(f'%{n}' for n in names)} : {', '.join(types[n] for n in names)})")
-                clauses += [f" block_size {list(self.block_list)}"] if names == lists else []
         clauses += [f" captures({', '.join(captured)} : {', '.join(kinds.values())})"] if captured else []
         written = ", ".join(f"%{name}" for name in self.outputs)
         clauses.append(f" outs({written} : {', '.join(types[name] for name in self.outputs)})")
@@ -439,7 +459,7 @@ class Spec:
             del sizes["Sk"]
             sizes |= {"Pages": self.k[self.layout_of("k").index("b")], "SeqPages": PAGES_OF_SEQUENCE}
         if self.block_list:
-            sizes |= {name: name for name in LIST_SIZES}
+            sizes |= {name: name for name in (*LIST_SIZES, *(QUERY_LIST_SIZES if self.is_backward else ()))}
         tensors = self.captured_tensors
         for number, name in enumerate(self.all_captures):
             sizes |= {f"capture{number}_{dim}": size for dim, size in enumerate(tensors.get(name, ()))}
@@ -453,9 +473,9 @@ class Spec:
         qk, v = self.head_dim("q"), self.head_dim("v")
         pairs = B * Hq * (self.mask.count_pairs(Sq, Sk) if self.mask else Sq * Sk)
         if self.block_list:
-            return 2 * min(pairs, self._count_listed(Hq, captures["block_counts"])) * (qk + v)
+            pairs = min(pairs, self._count_listed(Hq, captures["block_counts"]))
         needed = captures_of(self.mask_mod, "mask_mod", self.captures) if self.mask_mod else ()
-        if self.mask_mod and not self.is_packed and all(name in captures for name in needed):
+        if self.mask_mod and not self.is_packed and not self.block_list and all(name in captures for name in needed):
             # What does not read the sequence or the head is the same in each.
             text = self.traced.text.partition("mask_mod(")[2]
             times = (B, Hq)
@@ -556,7 +576,7 @@ def sdpa(
     ListHeads, ListBlocks]: query i of head h sees key j only if j // keys is one of the first block_counts[b, l, i // queries] numbers of
     block_list[b, l, i // queries], where l = h // (Hq / ListHeads). Numbers may have any order, and none twice; those of no block count for nothing,
     and queries behind the last list see no key. Queries are in multiples of 128 (of 64 on Hopper), keys of 32; 64 and 128 are fast. All masks hold
-    beside it. Such an op has no gradient.
+    beside it.
 
     `batch_invariant`: whether the bits of a sequence's results must not depend on other sequences of a call, nor on the room for keys, where
     queries are few and CTAs divide the keys; all other results are so in any case.
@@ -576,6 +596,10 @@ def sdpa(
 def sdpa_backward(q, k, v=None, *, deterministic: bool = False, name: str = "sdpa_backward", **form) -> Spec:
     """The gradient of `sdpa` with the same parameters: dq, dk and dv (and dsinks) from q, k, v, out, dout and lse (out and lse as the
     forward kernel has written them). Gradients have the shapes and the dtype of q, k and v. With `deterministic` each
-    run gives the same bits. The derivative of score_mod is found by the compiler; captures are constants to it."""
+    run gives the same bits. The derivative of score_mod is found by the compiler; captures are constants to it.
+
+    With `block_list` a call has the forward's lists, and the same blocks by blocks of keys (FlexAttention's q_indices and q_num_blocks): query_list,
+    [B, ListHeads, ListKeyBlocks, ListQueries] of i32, has the blocks of queries that see block j of keys in its row j, and query_counts, [B, ListHeads,
+    ListKeyBlocks], how many. Queries and keys are in multiples of 128 then, and heads that share keys share a list."""
     form.pop("lse", None)
     return replace(sdpa(q, k, v, **form).backward(deterministic), name=name)

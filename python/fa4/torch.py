@@ -120,6 +120,17 @@ def _kind_of(capture: str) -> str:
     return f"tensor-{element}" if shape else element
 
 
+def _refuse_gradient(spec: Spec, k: torch.Tensor, block_list: torch.Tensor | None):
+    """Raises SpecError where there is no gradient of a call."""
+    without, instead = spec.without_gradient, ""
+    if block_list is not None:
+        lists, heads = block_list.shape[1], k.shape[spec.layout.index("h")]
+        if lists and heads % lists:
+            without, instead = f"lists for each of {lists} heads, where {heads} heads have keys", "repeat k and v for each query head, "
+    if without:
+        raise SpecError(f"there is no gradient of {without}: {instead}call under torch.no_grad(), or give tensors that require none")
+
+
 def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) -> Callable:
     """A function `attend(q, k, v, cu_seqlens_q=..., cu_seqlens_k=..., sinks=..., seqlens_k=..., page_table=..., block_list=..., block_counts=...,
     **captures)` on tensors of torch, differentiable in q, k, v and sinks. Shapes and dtypes are the spec's; under torch.autocast, q, k and v are cast as for torch's own attention. Captures are
@@ -144,7 +155,7 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     a page that k does not have counts as one of zeros. There is no gradient: a call whose tensors require one is a SpecError.
 
     Where the spec has `block_list`, a call gives it and `block_counts`, of torch.int32. Nothing waits for them: a number of no block counts for
-    nothing. There is no gradient either.
+    nothing. The gradient's kernels want blocks of multiples of 128 queries and keys, and one list for the query heads that share keys.
 
     Kernels are compiled at the first call, and that of the gradient at the first backward(), for the GPU that the tensors are on. Where the GPU has
     a kernel of the forward op alone, a call works whether or not a tensor requires a gradient, and backward() is a CompileError. Raises SpecError,
@@ -175,8 +186,8 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
         beside |= {"sinks": sinks, "seqlens_k": seqlens_k, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
         shapes = _check_operands(spec, {"q": q, "k": k, "v": v, **beside})
         _refuse_tangents(q, k, v, sinks)
-        if spec.without_gradient and torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in (q, k, v, sinks)):
-            raise SpecError(f"there is no gradient of {spec.without_gradient}: call under torch.no_grad(), or give tensors that require none")
+        if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in (q, k, v, sinks)):
+            _refuse_gradient(spec, k, block_list)
         read = {name: captures[name] for name in tables}
         for name, each in read.items():
             _check_dtype(name, each, spec.captures[name].split()[0])
@@ -254,8 +265,8 @@ def flex_attention(
     captures of the op. A function that reads tensors or attributes of objects is traced at each call.
 
     `block_mask`: a BlockMask, of which the mask_mod counts; or a mask_mod, as `mask_mod`. Its blocks are compared with the mask_mod at its
-    first call (torch.compile can't, and takes the mask_mod). Where blocks hide keys that the mask_mod shows, only keys of the blocks count, and there
-    is no gradient. `enable_gqa`: key and value may have fewer heads in any case. `kernel_options` are
+    first call (torch.compile can't, and takes the mask_mod). Where blocks hide keys that the mask_mod shows, only keys of the blocks count.
+    `enable_gqa`: key and value may have fewer heads in any case. `kernel_options` are
     for torch's kernels, and change nothing. With `return_lse` it returns (out, lse), with `return_aux`, an AuxRequest of the LSE, (out, AuxOutput).
     `copy` is as for `attention`, and so are autocast, gradients and errors."""
     _check_tensors(query=query, key=key, value=value)

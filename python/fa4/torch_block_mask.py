@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from torch.nn.attention.flex_attention import BlockMask, create_block_mask, noop_mask
+from torch.nn.attention.flex_attention import BlockMask, create_mask, noop_mask
 
 from fa4.spec import SpecError
 
@@ -52,17 +52,23 @@ def _list_blocks(block_mask: BlockMask) -> Blocks:
     return Blocks(tuple(block_mask.BLOCK_SIZE), order.int(), listed.sum(-1, dtype=torch.int32))
 
 
+def _blocks_with(pairs: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
+    """Which blocks have a pair of a query and a key that is set, of [B, H, queries, keys]."""
+    rows, columns = (-(-length // of) for length, of in zip(pairs.shape[-2:], size))
+    padded = torch.nn.functional.pad(pairs, (0, columns * size[1] - pairs.shape[-1], 0, rows * size[0] - pairs.shape[-2]))
+    return padded.unflatten(-1, (columns, size[1])).unflatten(-3, (rows, size[0])).any(-1).any(-2)
+
+
 def _compare(block_mask: BlockMask) -> Blocks | None:
     """The list of a BlockMask's blocks, or None where its mask_mod says all. Raises SpecError where its blocks show what its mask_mod hides."""
     given = block_mask.to_dense() > 0
     if block_mask.mask_mod is noop_mask:
         return None if given.all() else _list_blocks(block_mask)
-    made = create_block_mask(
-        block_mask.mask_mod, *block_mask.shape[:2], *block_mask.seq_lengths, device=block_mask.kv_indices.device, BLOCK_SIZE=block_mask.BLOCK_SIZE)  # fmt: skip
-    if (_full_blocks(block_mask) & ~_full_blocks(made)).any():
+    mask = create_mask(block_mask.mask_mod, *block_mask.shape[:2], *block_mask.seq_lengths, device=block_mask.kv_indices.device)
+    if (_full_blocks(block_mask) & _blocks_with(~mask, block_mask.BLOCK_SIZE)).any():
         raise SpecError("the full blocks of block_mask show keys that its mask_mod hides, and fa4 asks the mask_mod in all blocks: put what these "
                         "blocks show into the mask_mod")  # fmt: skip
-    hidden = (made.to_dense() > 0) & ~given
+    hidden = _blocks_with(mask, block_mask.BLOCK_SIZE) & ~given
     return _list_blocks(block_mask) if hidden.any() else None
 
 

@@ -20,14 +20,16 @@ import torch
 from fa4 import _cuda, diagnostics, kernel
 from fa4.arrays import as_number, numpy_dtype
 from fa4.errors import CompileError, LaunchError
-from fa4.spec import FEW_QUERIES, SpecError, close_sizes
+from fa4.spec import FEW_QUERIES, SpecError, close_sizes, read_block_size
 from fa4.tracing import Traced
 
 # Bytes of which addresses and strides are multiples, as tensor maps take them.
 ALIGNMENT = 16
-# The operands with a number for each head or sequence, in the operators' order, and those in front of them, with which there is no gradient.
-BESIDE = ("sinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k")
-OF_FORWARD = ("page_table", "block_list", "block_counts")
+# The operands beside q, k and v that both operators have, in their order, and those in front of them, with which there is no gradient.
+BESIDE = ("block_list", "block_counts", "sinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k")
+OF_FORWARD = ("page_table",)
+# How many of BESIDE stand in front of the sinks, the only ones that have a gradient.
+IN_FRONT_OF_SINKS = BESIDE.index("sinks")
 KEPT_KERNELS = 256
 
 
@@ -118,6 +120,8 @@ def run(made: kernel.Kernel, inputs: dict[str, torch.Tensor], outputs: dict[str,
     for name in ("q", "k", "v"):
         if problem := _problem(inputs[name]):
             raise LaunchError(f"{name} {problem}; with copy=True it is copied")
+    # A gradient whose tiles are all keys does not read the lists of blocks of queries.
+    inputs = {name: tensor for name, tensor in inputs.items() if name in made.manifest["tensors"]}
     if inputs["q"].device.type != "cpu":
         tensors = {name: tensor.detach() for name, tensor in (*inputs.items(), *outputs.items())}
         made.launch(**tensors, **scalars)
@@ -195,15 +199,28 @@ def _(q, k, v, page_table, block_list, block_counts, sinks, seqlens_k, cu_seqlen
     return _make_outputs(q, v, layout)
 
 
+def list_queries(block_list: torch.Tensor, block_counts: torch.Tensor, key_blocks: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The lists [B, H, N, M] and counts [B, H, N] of the blocks of keys that blocks of queries see, by blocks of keys: lists [B, H, key_blocks, N] of
+    the blocks of queries that see them, in ascending order, and counts [B, H, key_blocks]. Numbers of no block count for nothing."""
+    entries = torch.arange(block_list.shape[-1], device=block_list.device) < block_counts[..., None]
+    counted = entries & (block_list >= 0) & (block_list < key_blocks)
+    # What does not count goes to a block behind the last one.
+    blocks = torch.where(counted, block_list, key_blocks).long()
+    seen = torch.zeros(*block_list.shape[:-1], key_blocks + 1, dtype=torch.bool, device=block_list.device).scatter_(-1, blocks, True)
+    seen = seen[..., :key_blocks].mT
+    order = seen.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)
+    return order.to(torch.int32).contiguous(), seen.sum(-1, dtype=torch.int32).contiguous()
+
+
 def _empty_gradients(q, k, v, sinks) -> list[torch.Tensor]:
     return [torch.empty_like(each, memory_format=torch.contiguous_format) for each in (q, k, v, sinks) if each is not None]
 
 
 @torch.library.custom_op("fa4::sdpa_backward", mutates_args=())
 def sdpa_backward(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, dout: torch.Tensor, lse: torch.Tensor, sinks: torch.Tensor | None,
-    seqlens_k: torch.Tensor | None, cu_seqlens_q: torch.Tensor | None, cu_seqlens_k: torch.Tensor | None, tensors: list[torch.Tensor],
-    numbers: list[float], kinds: str, backward: str,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, dout: torch.Tensor, lse: torch.Tensor, block_list: torch.Tensor | None,
+    block_counts: torch.Tensor | None, sinks: torch.Tensor | None, seqlens_k: torch.Tensor | None, cu_seqlens_q: torch.Tensor | None,
+    cu_seqlens_k: torch.Tensor | None, tensors: list[torch.Tensor], numbers: list[float], layout: str, kinds: str, backward: str,
 ) -> list[torch.Tensor]:  # fmt: skip
     """dq, dk and dv, and with sinks dsinks, by the op `backward`."""
     gradients = _empty_gradients(q, k, v, sinks)
@@ -212,14 +229,17 @@ def sdpa_backward(
     # Autograd makes dout, with any strides: those of a sum's gradient are all 0.
     dout = dout if is_accessible(dout) else dout.contiguous()
     read, scalars = _captures(kinds, tensors, numbers, q.device)
-    beside = _beside(sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k)
+    beside = _beside(block_list, block_counts, sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k)
+    if block_list is not None:
+        keys = k.shape[layout.index("t" if cu_seqlens_k is not None else "s")]
+        beside |= zip(("query_list", "query_counts"), list_queries(block_list, block_counts, -(-keys // read_block_size(backward)[1])))
     inputs = {"q": q, "k": k, "v": v, "out": out, "dout": dout, "lse": lse, **beside, **read}
     run(_gradient_kernel(backward, _chip(q)), inputs, dict(zip(("dq", "dk", "dv", "dsinks"), gradients)), scalars)
     return gradients
 
 
 @sdpa_backward.register_fake
-def _(q, k, v, out, dout, lse, sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k, tensors, numbers, kinds, backward):
+def _(q, k, v, out, dout, lse, block_list, block_counts, sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k, tensors, numbers, layout, kinds, backward):
     return _empty_gradients(q, k, v, sinks)
 
 
@@ -249,11 +269,11 @@ def keep_for_gradient(ctx, inputs, output):
 
 
 def gradient(ctx, dout, dlse, run_backward) -> list:
-    """dq, dk, dv, None for each of OF_FORWARD, and dsinks, of which those of None do not count, by fa4::sdpa_backward or what stands for it."""
+    """dq, dk, dv, None for what stands in front of the sinks, and dsinks, of which those of None do not count, by fa4::sdpa_backward or what stands for it."""
     if not ctx.op:
-        raise SpecError("there is no gradient of keys in pages, or of listed blocks")
+        raise SpecError("there is no gradient of keys in pages")
     q, k, v, out, lse, *others = ctx.saved_tensors
-    form = (*others[: len(BESIDE)], others[len(BESIDE) :], ctx.numbers, ctx.kinds, ctx.op)
+    form = (*others[: len(BESIDE)], others[len(BESIDE) :], ctx.numbers, ctx.layout, ctx.kinds, ctx.op)
     gradients: list = [None, None, None]
     if dout is not None:
         gradients = list(run_backward(q, k, v, out, dout, lse, *form))
@@ -264,13 +284,13 @@ def gradient(ctx, dout, dlse, run_backward) -> list:
             gradients = [dq, dk, zeros, *dsinks]
         else:
             gradients = [gradients[0] + dq, gradients[1] + dk, gradients[2], *(both[0] + both[1] for both in zip(gradients[3:], dsinks))]
-    return [*gradients[:3], *[None] * len(OF_FORWARD), *(gradients[3:] or [None])]
+    return [*gradients[:3], *[None] * (len(OF_FORWARD) + IN_FRONT_OF_SINKS), *(gradients[3:] or [None])]
 
 
 def _backward(ctx, dout, dlse):
     gradients = gradient(ctx, dout, dlse, sdpa_backward)
     # torch takes an empty list for one of tensors.
-    return *gradients, *[None] * (len(BESIDE) - 1), [None] * (len(ctx.saved_tensors) - 5 - len(BESIDE)), None if ctx.numbers else [], *[None] * 4
+    return *gradients, *[None] * (len(BESIDE) - IN_FRONT_OF_SINKS - 1), [None] * (len(ctx.saved_tensors) - 5 - len(BESIDE)), None if ctx.numbers else [], *[None] * 4
 
 
 sdpa.register_autograd(_backward, setup_context=keep_for_gradient)

@@ -64,6 +64,12 @@ def test_mod(name, chip, tmp_path):
     run(Program(**MODS[name], chip=chip), tmp_path, seeds=(0, 1))
 
 
+@pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")
+def test_packed_lists_have_registers(tmp_path):
+    """Roles that load count the registers of lists beside those of packed sequences: ptxas 13.0 spilled 68 bytes of this kernel otherwise."""
+    run(Program(**FORMS["packed"], head_dim=128, chip="sm_90a"), tmp_path, ptxas=True)
+
+
 def _call(batch=1, queries=200, keys=300, entries=3, lists=2):
     rng = np.random.default_rng(3)
     q = rng.standard_normal((batch, queries, 2, 64)).astype(bfloat16)
@@ -127,12 +133,6 @@ def test_spec_errors(sizes):
     """What is no pair of sizes is refused in words."""
     with pytest.raises(fa4.SpecError, match="block_list is None or the queries and the keys of a block, two positive numbers, not"):
         fa4.sdpa(q="B Sq 4 64", k="B Sk 4 64", block_list=sizes)
-
-
-def test_no_gradient():
-    """The spec of a gradient is refused."""
-    with pytest.raises(fa4.SpecError, match="there is no gradient of listed blocks"):
-        _spec().backward()
 
 
 def test_calls_that_disagree():

@@ -192,20 +192,23 @@ def test_flex_attention_with_functions_of_torch():
 
 
 @pytest.mark.parametrize("check", ["test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_static", "test_aot_dispatch_dynamic"])
-@pytest.mark.parametrize("form", ["alone", "with_sinks", "packed"])
+@pytest.mark.parametrize("form", ["alone", "with_sinks", "packed", "listed"])
 def test_operator_is_well_formed(check, form):
     """The operator passes torch's own checks: schema, fake tensors, autograd and dynamic sizes, with the strides of a
     transposed view."""
     q, k, v = (draw(1, 1, 32, 32).detach().transpose(1, 2).requires_grad_() for _ in range(3))
-    layout, beside = "bshd", (None, None, None, None)
+    layout, lists, beside = "bshd", (None, None), (None, None, None, None)
+    if form == "listed":
+        lists = torch.zeros(1, 1, 1, 1, dtype=torch.int32), torch.ones(1, 1, 1, dtype=torch.int32)
     if form == "with_sinks":
         beside = (torch.zeros(1, requires_grad=True), torch.full((1,), 20, dtype=torch.int32), None, None)
     if form == "packed":
         q, k, v = (x.detach()[0].requires_grad_() for x in (q, k, v))
         layout, beside = "thd", (None, None, *(torch.tensor([0, middle, 32], dtype=torch.int32) for middle in (3, 20)))
     sizes = "B S H 32" if layout == "bshd" else "T H 32"
-    spec = fa4.sdpa(q=sizes, k=sizes, layout=layout, lse=True, mask="causal", sinks=form == "with_sinks", seqlens_k=form == "with_sinks")
-    arguments = (q, k, v, None, *beside, [], [], layout, "", spec.text, spec.backward().text)
+    more = {"sinks": form == "with_sinks", "seqlens_k": form == "with_sinks", "block_list": (128, 128) if form == "listed" else None}
+    spec = fa4.sdpa(q=sizes, k=sizes, layout=layout, lse=True, mask="causal", **more)
+    arguments = (q, k, v, None, *lists, *beside, [], [], layout, "", spec.text, spec.backward().text)
     torch.library.opcheck(torch.ops.fa4.sdpa.default, arguments, test_utils=check)
 
 

@@ -86,7 +86,7 @@ def test_operator_is_well_formed():
     k, v, table, lengths = make_cache()
     spec = fa4.sdpa(q=f"B Sq H {D}", k=f"Pages {PAGE} G {D}", seqlens_k=True, page_table=True, lse=True)
     q = torch.randn(2, 20, QUERY_HEADS, D).bfloat16()
-    args = (q, k, v, table, None, lengths, None, None, [], [], "bshd", "", spec.write(spec.trace(), is_open=True), "")
+    args = (q, k, v, table, None, None, None, lengths, None, None, [], [], "bshd", "", spec.write(spec.trace(), is_open=True), "")
     torch.library.opcheck(torch_ops.sdpa, args, test_utils=("test_schema", "test_faketensor", "test_autograd_registration"))
 
 

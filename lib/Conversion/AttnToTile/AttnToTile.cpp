@@ -50,6 +50,7 @@ static void convert(SdpaOp op, const TargetDescription &target,
       launchPackedTiles(conversion, {TokenSide::Queries, tiles.rows});
   KernelLaunch launch(conversion);
   launch.addMatrices();
+  launch.addBlockList();
   launch.addCapturedVectors();
   if (op.getSinks())
     launch.addSinks(op.getSinks());

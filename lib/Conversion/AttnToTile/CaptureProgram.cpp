@@ -32,6 +32,7 @@ void CaptureProgram::build() {
   loadRowsOfTile();
   Value sums = repeat(numBlocks, splat(f32Type({rows}), 0.0),
                       [&](Value step, Value sums) {
+                        step = getStepOfBlock(step);
                         Value tk = loadTile(k, keys, getFirstKey(step), kvHead);
                         return addColumns(buildGradient(tk, step), sums);
                       });

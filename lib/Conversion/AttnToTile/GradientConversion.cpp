@@ -230,6 +230,7 @@ void GradientConversion::main() {
   const auto &packed = listTiles(TokenSide::Keys, tiles.keys);
   KernelLaunch launch(conversion);
   addRecomputed(launch, getScoreShift());
+  launch.addQueryList();
   if (packed)
     addPackedTiles(launch, *packed);
   if (visibleQueries)
@@ -271,6 +272,7 @@ void GradientConversion::queryGradient() {
   const auto &packed = listTiles(TokenSide::Queries, tiles.queryRows);
   KernelLaunch launch(conversion);
   addRecomputed(launch, getScoreShift());
+  launch.addBlockList();
   if (packed)
     addPackedTiles(launch, *packed);
   if (visibleKeys)
@@ -300,6 +302,7 @@ void GradientConversion::capture(unsigned number, Value &output) {
   const auto &packed = listTiles(TokenSide::Queries, tiles.captureRows);
   KernelLaunch launch(conversion);
   addRecomputed(launch, shift);
+  launch.addBlockList();
   if (packed)
     addPackedTiles(launch, *packed);
   launch.addOutput("parts", parts, alignedRows(), getOutputKind(names), 0.0f);

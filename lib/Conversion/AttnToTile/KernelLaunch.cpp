@@ -85,6 +85,10 @@ DimNames::DimNames(AttentionOpInterface op)
   auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
   if (!backward)
     return;
+  if (backward.getQueryList()) {
+    learn(backward.getQueryList().getType(), queryList());
+    learn(backward.getQueryCounts().getType(), queryCounts());
+  }
   learn(backward.getFwdOut().getType(), queries());
   learn(backward.getDout().getType(), queries());
   learn(backward.getFwdLse().getType(), rows());
@@ -267,8 +271,6 @@ void KernelLaunch::addMatrices() {
     addInput("seqlens_k", op.getSeqlensK(), conversion.names.sequences());
   if (op.getPageTable())
     addPageTable(op.getPageTable());
-  if (op.getBlockList())
-    addBlockList();
   hasMatrices = true;
 }
 
@@ -291,9 +293,21 @@ void KernelLaunch::addPageTable(Value table) {
 
 void KernelLaunch::addBlockList() {
   AttentionOpInterface op = conversion.op;
+  if (!op.getBlockList())
+    return;
   blockList = getNumArguments();
   addInput("block_list", op.getBlockList(), conversion.names.blockList());
   addInput("block_counts", op.getBlockCounts(), conversion.names.blockCounts());
+}
+
+void KernelLaunch::addQueryList() {
+  auto op = cast<SdpaBackwardOp>(conversion.op.getOperation());
+  if (!op.getQueryList())
+    return;
+  blockList = getNumArguments();
+  hasQueryList = true;
+  addInput("query_list", op.getQueryList(), conversion.names.queryList());
+  addInput("query_counts", op.getQueryCounts(), conversion.names.queryCounts());
 }
 
 StringRef KernelLaunch::getKeysName() const {
@@ -464,26 +478,30 @@ void KernelLaunch::requireHeadGroups() {
   StringRef queryHeads = getDim(0, conversion.names.order.head);
   requireMultiple(queryHeads, getDim(1, conversion.names.keyOrder.head),
                   "key/value heads");
-  if (blockList)
-    requireMultiple(queryHeads, getDim(*blockList, kListHeads),
-                    "the heads of 'block_list'");
+  if (!blockList)
+    return;
+  // Query heads that share keys share the list by which tiles of keys go.
+  StringRef lists = getDim(*blockList, kListHeads);
+  requireMultiple(queryHeads, lists, "the heads of 'block_list'");
+  if (hasQueryList)
+    requireMultiple(getDim(1, conversion.names.keyOrder.head), lists,
+                    "the heads of 'query_list'", "key/value");
 }
 
-void KernelLaunch::requireMultiple(StringRef queryHeads, StringRef keyHeads,
-                                   StringRef what) {
+void KernelLaunch::requireMultiple(StringRef heads, StringRef sharedHeads,
+                                   StringRef what, StringRef kind) {
   auto isName = [](StringRef size) { return !llvm::isDigit(size.front()); };
-  if (!isName(queryHeads) && !isName(keyHeads))
+  if (!isName(heads) && !isName(sharedHeads))
     return;
   // A tensor without heads is as empty as one without rows.
-  std::string condition = llvm::formatv("{0} % {1} == 0", queryHeads, keyHeads);
-  if (isName(keyHeads))
-    condition = llvm::formatv("{1} == 0 ? {0} == 0 : {2}", queryHeads, keyHeads,
+  std::string condition = llvm::formatv("{0} % {1} == 0", heads, sharedHeads);
+  if (isName(sharedHeads))
+    condition = llvm::formatv("{1} == 0 ? {0} == 0 : {2}", heads, sharedHeads,
                               condition);
-  require(condition,
-          llvm::formatv("the number of query heads, {0}, must be a multiple of "
-                        "that of {2}, {1}",
-                        queryHeads, keyHeads, what)
-              .str());
+  require(condition, llvm::formatv("the number of {3} heads, {0}, must be a "
+                                   "multiple of that of {2}, {1}",
+                                   heads, sharedHeads, what, kind)
+                         .str());
 }
 
 tile::KernelOp KernelLaunch::createKernel(const Twine &suffix,

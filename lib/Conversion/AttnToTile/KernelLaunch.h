@@ -39,6 +39,12 @@ public:
   llvm::SmallVector<llvm::StringRef> blockCounts() const {
     return {"B", "ListHeads", "ListBlocks"};
   }
+  llvm::SmallVector<llvm::StringRef> queryList() const {
+    return {"B", "ListHeads", "ListKeyBlocks", "ListQueries"};
+  }
+  llvm::SmallVector<llvm::StringRef> queryCounts() const {
+    return {"B", "ListHeads", "ListKeyBlocks"};
+  }
   /// Returns the dimensions of tensors with one number for each row of queries.
   /// `seq` is the name of the last one, if there is room for other rows.
   llvm::SmallVector<llvm::StringRef> rows(llvm::StringRef seq = "") const {
@@ -147,11 +153,15 @@ public:
   void addOutput(llvm::StringRef name, mlir::Value &value,
                  llvm::ArrayRef<llvm::StringRef> dims, llvm::StringRef kind,
                  std::optional<float> ifEmpty = std::nullopt);
-  /// Adds q, k and v, and the sequences' bounds, numbers of keys, pages and
-  /// lists of blocks, if there are any. For dynamic numbers of heads, the
-  /// kernel requires of a call what the op's verifier checks of static ones;
-  /// with sinks and the LSE, it requires keys.
+  /// Adds q, k and v, and the sequences' bounds, numbers of keys and pages, if
+  /// there are any. For dynamic numbers of heads, the kernel requires of a call
+  /// what the op's verifier checks of static ones; with sinks and the LSE, it
+  /// requires keys.
   void addMatrices();
+  /// Add the lists of blocks, if there are any: those of rows of queries, and
+  /// those of rows of keys.
+  void addBlockList();
+  void addQueryList();
   /// Adds the sinks of the forward op.
   void addSinks(mlir::Value sinks);
   /// Add the captured tensors, which are inputs, and the captured scalars.
@@ -202,16 +212,16 @@ private:
   void require(const llvm::Twine &condition, const llvm::Twine &message);
   void requireSizes();
   void addPageTable(mlir::Value table);
-  void addBlockList();
   void addCapturedTable(unsigned capture, mlir::Value table);
   /// Requires that the table that is the last argument has an element wherever
   /// a region reads it at an index with which it is called.
   void requireElements(unsigned capture, llvm::StringRef name);
   void requireHeadGroups();
-  /// Requires that as many query heads belong to each of `keyHeads`, which
-  /// people call `what`, unless both numbers are known.
-  void requireMultiple(llvm::StringRef queryHeads, llvm::StringRef keyHeads,
-                       llvm::StringRef what);
+  /// Requires that as many of `heads`, which people call `kind` heads, belong
+  /// to each of `sharedHeads`, which they call `what`, unless both numbers are
+  /// known.
+  void requireMultiple(llvm::StringRef heads, llvm::StringRef sharedHeads,
+                       llvm::StringRef what, llvm::StringRef kind = "query");
   void requireKeysBesideSinks();
   tile::KernelOp createKernel(const llvm::Twine &suffix,
                               llvm::ArrayRef<mlir::Attribute> grid);
@@ -225,8 +235,10 @@ private:
   llvm::SetVector<llvm::StringRef> dynamicDims;
   llvm::SmallVector<mlir::Attribute> conditions;
   bool hasMatrices = false;
-  /// The numbers of the arguments, if there are any.
+  /// The numbers of the arguments, if there are any. The list of blocks is a
+  /// query list if there is one.
   std::optional<unsigned> pageTable, blockList;
+  bool hasQueryList = false;
   llvm::StringRef workCount;
 };
 

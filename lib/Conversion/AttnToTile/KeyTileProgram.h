@@ -25,6 +25,15 @@ protected:
   void computePosition();
   void computeSteps();
   bool isReversed();
+  /// Returns the number of the block of queries on which a step works. A list
+  /// may have any number, so that there may be no such block: all of its
+  /// queries are masked then.
+  mlir::Value getQueryBlock(mlir::Value step);
+  /// Returns the step in which a loop over all blocks would work on the block
+  /// that `step` works on: another one if a list has the blocks.
+  mlir::Value getStepOfBlock(mlir::Value step, mlir::Value block);
+  /// Returns `block`, or one that exists if a list has a number of no block.
+  mlir::Value getLoadedBlock(mlir::Value block);
   mlir::Value visibleQueries(mlir::Value firstQuery);
   std::pair<mlir::Value, mlir::Value> workTilesOf(mlir::Value block);
 
@@ -41,7 +50,7 @@ protected:
   /// The blocks of queries from firstBlock up to endBlock, exclusive, hold
   /// every query that sees a key of the tile. The heads of the group take
   /// turns: step s works on the block firstBlock + s / group, or endBlock - 1 -
-  /// s / group if the blocks are worked on in reverse.
+  /// s / group if the blocks are worked on in reverse, or on one of a list.
   mlir::Value firstBlock, endBlock, numSteps;
   mlir::Value lastBlock; ///< The last one of all blocks of queries.
   /// The steps whose blocks the band of the mask or the last query or key
@@ -55,7 +64,7 @@ protected:
   /// True if queries behind the last one have to be masked. Without a
   /// score_mod, zeros suffice: these are loaded for q and dout, and the shift
   /// is -inf. But a score_mod may make a NaN of them, and behind a packed
-  /// sequence stand the queries of the next one.
+  /// sequence stand the queries of the next one. So may the blocks of a list.
   bool masksQueries = false;
 
 private:
@@ -69,6 +78,11 @@ private:
   std::optional<FullBlocks> computeFullBlocksOfMod();
   MaskedSteps getMaskedSteps(const FullBlocks &full);
   FullBlocks computeQueryBlocks();
+  bool hasList() { return bool(attention.getBlockList()); }
+  void takeListedBlocks();
+
+  /// The indices of the tile's query list; none if the op has no lists.
+  llvm::SmallVector<mlir::Value> listIndices;
 };
 
 } // namespace fa4

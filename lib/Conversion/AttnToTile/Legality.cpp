@@ -75,6 +75,11 @@ static SmallVector<Data> getData(AttentionOpInterface op) {
     addRows("block_list", op.getBlockList().getType());
     addRows("block_counts", op.getBlockCounts().getType());
   }
+  if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+      backward && backward.getQueryList()) {
+    addRows("query_list", backward.getQueryList().getType());
+    addRows("query_counts", backward.getQueryCounts().getType());
+  }
   if (op.getCuSeqlensQ()) {
     addRows("cu_seqlens_q", op.getCuSeqlensQ().getType());
     if (op.getCuSeqlensK())
@@ -179,17 +184,21 @@ static Reason checkSmallerTiles(AttentionOpInterface op,
 }
 
 /// Work tiles take turns in an order that must be known to be free of circles.
-/// Which sequence a work tile belongs to stands in memory.
+/// Which sequence a work tile belongs to, and which blocks a list has, stands
+/// in memory.
 static Reason checkTurns(AttentionOpInterface op,
                          const TargetDescription &target,
                          const TileChoice &choice) {
   auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+  bool isPacked = getDimOrder(op.getLayout()).isPacked();
   if (!backward || !backward.getDeterministic() ||
-      !getDimOrder(op.getLayout()).isPacked() ||
+      !(isPacked || op.getBlockList()) ||
       chooseBackwardTiles(target, getHeadDims(op),
                           getBackwardRequest(backward, choice))
           .hasQueryKernel())
     return std::nullopt;
+  if (!isPacked)
+    return "a deterministic gradient with a block_list and these head dims";
   return llvm::formatv("a deterministic gradient of packed sequences (layout "
                        "{0}) with these head dims",
                        stringifyLayout(op.getLayout()));
@@ -213,12 +222,50 @@ static Reason checkPages(AttentionOpInterface op) {
   return std::nullopt;
 }
 
+/// Tiles of keys have their queries in a list of their own, and each tile is in
+/// one block.
+static Reason checkQueryList(SdpaBackwardOp op, const TargetDescription &target,
+                             const TileChoice &choice) {
+  if (!op.getQueryList())
+    return "a gradient with a block_list and without a query_list";
+  int64_t lists = cast<ShapedType>(op.getQueryList().getType())
+                      .getDimSize(kListHeads),
+          heads = cast<ShapedType>(op.getK().getType())
+                      .getDimSize(getKeyOrder(op).head);
+  if (!ShapedType::isDynamic(lists) && !ShapedType::isDynamic(heads) &&
+      heads % lists != 0)
+    return llvm::formatv("a gradient with lists of {0} heads and {1} key/value "
+                         "heads: query heads that share keys share a list",
+                         lists, heads);
+  BackwardTiles tiles = chooseBackwardTiles(target, getHeadDims(op),
+                                            getBackwardRequest(op, choice));
+  auto check = [](StringRef what, int64_t size,
+                  std::initializer_list<int64_t> divisors) -> Reason {
+    for (int64_t each : divisors)
+      if (each != 0 && size % each != 0)
+        return llvm::formatv("a gradient with blocks of {0} {1}: only "
+                             "multiples of {2}",
+                             size, what, each);
+    return std::nullopt;
+  };
+  bool hasCaptures = !op.getWrt().empty();
+  if (Reason reason = check("queries", op.getBlockSize()[kBlockQueries],
+                            {tiles.queries, tiles.queryRows,
+                             hasCaptures ? tiles.captureRows : 0}))
+    return reason;
+  return check(
+      "keys", op.getBlockSize()[kBlockKeys],
+      {tiles.keys, tiles.queryKeys, hasCaptures ? tiles.captureKeys : 0});
+}
+
 /// A tile of queries has one list, whose blocks are of whole tiles of keys.
 static Reason checkBlocks(AttentionOpInterface op,
                           const TargetDescription &target,
                           const TileChoice &choice) {
   if (!op.getBlockList())
     return std::nullopt;
+  if (auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation()))
+    return checkQueryList(backward, target, choice);
   TileRequest request = getTileRequest(cast<SdpaOp>(op.getOperation()), choice);
   if (request.rowsDivide % int64_t(target.mma.rows) != 0)
     return llvm::formatv("a list for each {0} queries: only multiples of {1}",
@@ -391,16 +438,18 @@ static Reason ofOp(AttentionOpInterface op, const TargetDescription &,
 static constexpr Check kChecks[] = {
     {checkElementTypes,
      "convert q, k, v and out to bf16 or f16 in front of the op and behind it"},
-    {checkBlocks, "list blocks of 128 queries and 64 or 128 keys, or ask for a "
-                  "number of keys that divides them"},
+    {checkBlocks, "list blocks of 128 queries and 64 or 128 keys (a gradient: "
+                  "128 keys, and a query_list), or ask for a number of keys "
+                  "that divides them"},
     {checkHeadDims, ""}, // See adviseOnHeadDims.
     {ofOp<checkPages>, "give k and v a static page size, which is 16, 32, 64, "
                        "128 or another multiple of 16"},
     {checkSmallerTiles, "ask for fewer steps, or for none"},
     {checkTurns,
-     "leave out deterministic, or use a layout with a batch dimension (bshd, "
-     "bhsd, sbhd), and pad sequences to one length: seqlens_k(...) hides the "
-     "keys behind each"},
+     "leave out deterministic, or the block_list, and use a layout with a "
+     "batch "
+     "dimension (bshd, bhsd, sbhd), with sequences padded to one length: "
+     "seqlens_k(...) hides the keys behind each"},
     {ofOp<checkOperands>,
      "copy the operand to a memref without strides in the default memory "
      "space, or let its sizes and strides be dynamic, so that a launch checks "

@@ -35,6 +35,7 @@ private:
 } // namespace
 
 Value QueryGradientProgram::buildStep(Value step, Value sums) {
+  step = getStepOfBlock(step);
   Value tk = loadTile(getArgument("k"), keys, getFirstKey(step), kvHead);
   Value ds = round(buildGradient(tk, step), getArgument("q"));
   return tile::MmaOp::create(b, cast<VectorType>(sums.getType()), ds, tk, sums,

@@ -73,8 +73,13 @@ private:
   struct Exponents {
     Value exponents, derivative;
   };
-  Exponents buildExponents(Value tk, Value tq, Value tterms, Value step,
-                           Value firstQuery, Value queryHead);
+  /// What decides which scores of a step are masked.
+  struct MaskedStep {
+    Value step, queryBlock;
+  };
+  Exponents buildExponents(Value tk, Value tq, Value tterms,
+                           const MaskedStep &masked, Value firstQuery,
+                           Value queryHead);
   Value addShift(Value scores, Value firstQuery, Value queryHead);
   Value sumKeyTerms(Value firstQuery, ArrayRef<TileValue> arguments);
   Value addLinear(Value scores, Value firstQuery, Value queryHead,
@@ -180,7 +185,7 @@ Value SdpaBackwardProgram::buildProbabilityGradient(Value tv, Value tdo,
 /// spills less.
 SdpaBackwardProgram::Exponents
 SdpaBackwardProgram::buildExponents(Value tk, Value tq, Value tterms,
-                                    Value step, Value firstQuery,
+                                    const MaskedStep &masked, Value firstQuery,
                                     Value queryHead) {
   Value scores = productWithTerm(tk, tq, tterms, QueryTerm::Scores);
   if (scale.before)
@@ -198,8 +203,10 @@ SdpaBackwardProgram::buildExponents(Value tk, Value tq, Value tterms,
     result.derivative = modified.derivative;
     exponents = addShift(modified.scores, firstQuery, queryHead);
   }
-  result.exponents = maskSteps(exponents, step, ofBand, ofMask, arguments,
-                               [&] { return visibleQueries(firstQuery); });
+  Value step = getStepOfBlock(masked.step, masked.queryBlock);
+  result.exponents = maskSteps(exponents, step, ofBand, ofMask, arguments, [&] {
+    return visibleQueries(mul(masked.queryBlock, index(queries)));
+  });
   return result;
 }
 
@@ -264,17 +271,18 @@ SdpaBackwardProgram::KeyGradients
 SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
                                const KeyGradients &state) {
   Value passed = fold<arith::DivUIOp>(step, group);
-  Value queryBlock =
-      isReversed() ? sub(sub(endBlock, one), passed) : add(firstBlock, passed);
   Value queryHead = add(mul(kvHead, group), sub(step, mul(passed, group)));
-  Value firstQuery = mul(queryBlock, index(queries));
+  Value queryBlock = getQueryBlock(step);
+  Value loaded = getLoadedBlock(queryBlock);
+  Value firstQuery = mul(loaded, index(queries));
 
   // P^T = exp2(c score_mod(S^T) + shift)
   Value tq = loadTile(q, queries, firstQuery, queryHead);
   Value tterms = terms ? loadTerms(b, terms, queries,
                                    rowIndices(terms, firstQuery, queryHead))
                        : Value();
-  Exponents block = buildExponents(tk, tq, tterms, step, firstQuery, queryHead);
+  Exponents block =
+      buildExponents(tk, tq, tterms, {step, queryBlock}, firstQuery, queryHead);
   Value p = math::Exp2Op::create(b, block.exponents);
   // The derivative is needed no longer once it has met the probabilities, which
   // leave their registers for the product.
@@ -297,7 +305,7 @@ SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
                     state.dk);
   if (!sums)
     return next;
-  addQueryGradient(parts, tk, queryBlock, queryHead);
+  addQueryGradient(parts, tk, loaded, queryHead);
   return next;
 }
 

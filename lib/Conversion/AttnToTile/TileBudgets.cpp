@@ -405,6 +405,8 @@ chooseFragmentBackwardTiles(const TargetDescription &target, HeadDims dims,
     if (request.isLinear && !request.hasMaskArithmetic)
       numbers.insert(numbers.begin(), kQueryTiles * native);
     for (int64_t queries : numbers) {
+      if (request.rowsDivide % queries != 0)
+        continue;
       divideSums(tiles, dims, queries, native);
       tiles.exceeded =
           findExceeded(target, getMainFragments(target, dims, tiles, request));

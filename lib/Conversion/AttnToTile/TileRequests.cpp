@@ -53,6 +53,8 @@ BackwardRequest fa4::getBackwardRequest(SdpaBackwardOp op,
       fa4::readsTables(op) &&
       (!linear || linear->hasTerm(isMixed) || readsTablesInMask(op));
   request.smaller = choice.smaller;
+  if (op.getBlockList())
+    request.rowsDivide = op.getBlockSize()[kBlockQueries];
   return request;
 }
 

@@ -26,3 +26,53 @@ func.func @strides(%q: memref<1x?x8x128xbf16>, %k: memref<1x?x2x128xbf16>, %list
     outs(%o : memref<1x?x8x128xbf16>) : memref<1x?x8x128xbf16>, memref<1x?x2x128xbf16>, memref<1x?x2x128xbf16>
   return
 }
+
+// -----
+
+func.func @no_query_list(%q: tensor<?x?x8x128xbf16>, %k: tensor<?x?x2x128xbf16>, %lse: tensor<?x8x?xf32>, %list: tensor<?x?x?x?xi32>, %counts: tensor<?x?x?xi32>, %queries: tensor<?x?x?x?xi32>, %qcounts: tensor<?x?x?xi32>) {
+  // expected-error @+1 {{not supported on sm_100a: a gradient with a block_list and without a query_list}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %k out(%q) dout(%q) lse(%lse) layout<bshd>
+      block_list(%list, %counts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>) block_size [128, 128]
+    : tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x8x?xf32> -> tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
+  return
+}
+
+// -----
+
+func.func @heads(%q: tensor<?x?x8x128xbf16>, %k: tensor<?x?x2x128xbf16>, %lse: tensor<?x8x?xf32>, %list: tensor<?x8x?x?xi32>, %counts: tensor<?x8x?xi32>, %queries: tensor<?x8x?x?xi32>, %qcounts: tensor<?x8x?xi32>) {
+  // expected-error @+1 {{not supported on sm_100a: a gradient with lists of 8 heads and 2 key/value heads: query heads that share keys share a list}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %k out(%q) dout(%q) lse(%lse) layout<bshd>
+      block_list(%list, %counts : tensor<?x8x?x?xi32>, tensor<?x8x?xi32>) query_list(%queries, %qcounts : tensor<?x8x?x?xi32>, tensor<?x8x?xi32>) block_size [128, 128]
+    : tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x8x?xf32> -> tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
+  return
+}
+
+// -----
+
+func.func @few_queries(%q: tensor<?x?x8x128xbf16>, %k: tensor<?x?x2x128xbf16>, %lse: tensor<?x8x?xf32>, %list: tensor<?x?x?x?xi32>, %counts: tensor<?x?x?xi32>, %queries: tensor<?x?x?x?xi32>, %qcounts: tensor<?x?x?xi32>) {
+  // expected-error @+1 {{not supported on sm_100a: a gradient with blocks of 64 queries: only multiples of 128}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %k out(%q) dout(%q) lse(%lse) layout<bshd>
+      block_list(%list, %counts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>) query_list(%queries, %qcounts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>) block_size [64, 128]
+    : tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x8x?xf32> -> tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
+  return
+}
+
+// -----
+
+func.func @few_keys(%q: tensor<?x?x8x128xbf16>, %k: tensor<?x?x2x128xbf16>, %lse: tensor<?x8x?xf32>, %list: tensor<?x?x?x?xi32>, %counts: tensor<?x?x?xi32>, %queries: tensor<?x?x?x?xi32>, %qcounts: tensor<?x?x?xi32>) {
+  // expected-error @+1 {{not supported on sm_100a: a gradient with blocks of 64 keys: only multiples of 128}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %k out(%q) dout(%q) lse(%lse) layout<bshd>
+      block_list(%list, %counts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>) query_list(%queries, %qcounts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>) block_size [128, 64]
+    : tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x8x?xf32> -> tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
+  return
+}
+
+// -----
+
+func.func @turns(%q: tensor<?x?x8x128xbf16>, %k: tensor<?x?x2x128xbf16>, %lse: tensor<?x8x?xf32>, %list: tensor<?x?x?x?xi32>, %counts: tensor<?x?x?xi32>, %queries: tensor<?x?x?x?xi32>, %qcounts: tensor<?x?x?xi32>) {
+  // expected-error @+1 {{not supported on sm_100a: a deterministic gradient with a block_list and these head dims}}
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %k out(%q) dout(%q) lse(%lse) layout<bshd> deterministic
+      block_list(%list, %counts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>) query_list(%queries, %qcounts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>) block_size [128, 128]
+    : tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x8x?xf32> -> tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
+  return
+}

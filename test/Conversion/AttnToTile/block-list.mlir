@@ -1,5 +1,6 @@
 // Lists of blocks: a tile of queries reads its count once and a number of its list in each step, which says where the
-// block begins. The mask of a step goes by the block, and not by the number of the step.
+// block begins. The mask of a step goes by the block, and not by the number of the step. Tiles of keys of a gradient do so
+// with the query list, and dq's kernel, where it has one of its own, with the block list.
 //
 // RUN: fa4-opt %s --attn-to-tile=chip=sm_90a | FileCheck %s
 
@@ -40,4 +41,40 @@ func.func @step(%q: tensor<?x1x8x128xbf16>, %k: tensor<?x?x2x128xbf16>, %list: t
   %o = attn.sdpa %q, %k, %k layout<bshd> block_list(%list, %counts : tensor<?x2x1x16xi32>, tensor<?x2x1xi32>) block_size [64, 64]
     : tensor<?x1x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16> -> tensor<?x1x8x128xbf16>
   return %o : tensor<?x1x8x128xbf16>
+}
+
+// A number of the list is two steps for each of the four heads that share the keys. What is no block is masked as one
+// behind the end, and the last one is loaded in its place.
+// CHECK-LABEL: tile.kernel @gradient_kernel(
+// CHECK-NOT: "block_list"
+// CHECK-SAME: %[[LIST:[^:]*]]: memref<?x?x?x?xi32> {tile.dims = ["B", "ListHeads", "ListKeyBlocks", "ListQueries"], tile.name = "query_list"}
+// CHECK-SAME: %[[COUNTS:[^:]*]]: memref<?x?x?xi32> {tile.dims = ["B", "ListHeads", "ListKeyBlocks"], tile.name = "query_counts"}
+// CHECK-SAME: message = "the number of key/value heads, 2, must be a multiple of that of the heads of 'query_list', ListHeads"
+// CHECK: %[[AT:.*]]:3 = tile.work_tile
+// CHECK: tile.load_scalar %[[COUNTS]][%[[AT]]#2, %[[HEAD:.*]], %[[N:.*]]]
+// CHECK: scf.for %[[STEP:.*]] = %c0
+// CHECK: %[[PASSED:.*]] = arith.divui %[[STEP]], %c4
+// CHECK: %[[ENTRY:.*]] = arith.divui %[[PASSED]], %c2
+// CHECK: tile.load_scalar %[[LIST]][%[[AT]]#2, %[[HEAD]], %[[N]], %[[ENTRY]]]
+// CHECK: tile.reduce_add
+func.func @gradient(%q: tensor<?x?x8x128xbf16>, %k: tensor<?x?x2x128xbf16>, %lse: tensor<?x8x?xf32>, %list: tensor<?x?x?x?xi32>, %counts: tensor<?x?x?xi32>,
+                    %queries: tensor<?x?x?x?xi32>, %qcounts: tensor<?x?x?xi32>) -> (tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %k out(%q) dout(%q) lse(%lse) layout<bshd> mask<causal, bottom_right>
+      block_list(%list, %counts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>) query_list(%queries, %qcounts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>) block_size [128, 256]
+    : tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x8x?xf32>
+      -> tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
+  return %dq, %dk, %dv : tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
+}
+
+// CHECK-LABEL: tile.kernel @ordered_kernel(
+// CHECK-SAME: tile.name = "query_list"
+// CHECK-LABEL: tile.kernel @ordered_dq_kernel(
+// CHECK-SAME: tile.name = "block_list"
+func.func @ordered(%q: tensor<?x?x8x128xbf16>, %k: tensor<?x?x2x128xbf16>, %lse: tensor<?x8x?xf32>, %list: tensor<?x?x?x?xi32>, %counts: tensor<?x?x?xi32>,
+                   %queries: tensor<?x?x?x?xi32>, %qcounts: tensor<?x?x?xi32>) -> (tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %k out(%q) dout(%q) lse(%lse) layout<bshd> deterministic
+      block_list(%list, %counts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>) query_list(%queries, %qcounts : tensor<?x?x?x?xi32>, tensor<?x?x?xi32>) block_size [128, 128]
+    : tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x?x8x128xbf16>, tensor<?x8x?xf32>
+      -> tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
+  return %dq, %dk, %dv : tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>
 }

@@ -1,5 +1,6 @@
 // Lists of blocks: they are printed as they are parsed, the batch of the result is theirs, the tiled op has the lists of
-// its sequences and heads, and what is decomposed for a CPU looks at each number of a list for each score.
+// its sequences and heads, and what is decomposed for a CPU looks at each number of a list for each score. A gradient has
+// the same lists by blocks of keys, too, which a CPU does not need.
 //
 // RUN: fa4-opt %s | fa4-opt --canonicalize | FileCheck %s
 // RUN: fa4-opt %s --attn-decompose | FileCheck %s --check-prefix=CPU
@@ -48,9 +49,30 @@ func.func @query_heads(%q: tensor<4x?x8x64xf16>, %k: tensor<4x?x2x64xf16>, %list
   return %o : tensor<4x?x8x64xf16>
 }
 
+// CHECK-LABEL: func @gradient
+// CHECK: attn.sdpa_backward {{.*}} block_list(%{{.*}}, %{{.*}} : tensor<4x2x?x7xi32>, tensor<4x2x?xi32>) query_list(%{{.*}}, %{{.*}} : tensor<4x2x?x5xi32>, tensor<4x2x?xi32>) block_size [128, 64] :
+// CPU-LABEL: func @gradient
+// CPU: tensor.extract %arg5[{{.*}}] : tensor<4x2x?xi32>
+// CPU: tensor.extract %arg4[{{.*}}] : tensor<4x2x?x7xi32>
+// CPU-NOT: tensor.extract %arg6
+// TILE-LABEL: func @gradient
+// TILE: scf.forall (%[[B:.*]], %[[HEAD:.*]]) in (4, 2)
+// TILE-DAG: tensor.extract_slice %arg4[%[[B]], %[[HEAD]], 0, 0] [1, 1, %{{.*}}, 7]
+// TILE-DAG: tensor.extract_slice %arg6[%[[B]], %[[HEAD]], 0, 0] [1, 1, %{{.*}}, 5]
+// TILE-DAG: tensor.extract_slice %arg7[%[[B]], %[[HEAD]], 0] [1, 1, %{{.*}}]
+func.func @gradient(%q: tensor<4x?x8x64xf16>, %k: tensor<4x?x2x64xf16>, %do: tensor<4x?x8x64xf16>, %lse: tensor<4x8x?xf32>,
+                    %list: tensor<4x2x?x7xi32>, %counts: tensor<4x2x?xi32>, %queries: tensor<4x2x?x5xi32>, %qcounts: tensor<4x2x?xi32>)
+    -> (tensor<4x?x8x64xf16>, tensor<4x?x2x64xf16>, tensor<4x?x2x64xf16>) {
+  %dq, %dk, %dv = attn.sdpa_backward %q, %k, %k out(%q) dout(%do) lse(%lse) layout<bshd>
+      block_list(%list, %counts : tensor<4x2x?x7xi32>, tensor<4x2x?xi32>) query_list(%queries, %qcounts : tensor<4x2x?x5xi32>, tensor<4x2x?xi32>) block_size [128, 64]
+    : tensor<4x?x8x64xf16>, tensor<4x?x2x64xf16>, tensor<4x?x2x64xf16>, tensor<4x?x8x64xf16>, tensor<4x?x8x64xf16>, tensor<4x8x?xf32>
+      -> tensor<4x?x8x64xf16>, tensor<4x?x2x64xf16>, tensor<4x?x2x64xf16>
+  return %dq, %dk, %dv : tensor<4x?x8x64xf16>, tensor<4x?x2x64xf16>, tensor<4x?x2x64xf16>
+}
+
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
-    %op = transform.structured.match ops{["attn.sdpa"]} in %root : (!transform.any_op) -> !transform.any_op
+    %op = transform.structured.match ops{["attn.sdpa", "attn.sdpa_backward"]} in %root : (!transform.any_op) -> !transform.any_op
     transform.foreach %op : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       %tiled, %loop = transform.structured.tile_using_forall %each tile_sizes [1, 1] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)

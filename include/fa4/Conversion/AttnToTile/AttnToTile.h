@@ -125,8 +125,9 @@ struct BackwardRequest {
   /// mask_mod computes more than comparisons of positions, for which lanes need
   /// registers.
   bool hasMaskArithmetic = false;
-  /// As that of TileRequest.
+  /// As those of TileRequest.
   bool readsTables = false;
+  int64_t rowsDivide = 0;
   /// As that of TileChoice.
   int64_t smaller = 0;
 };

@@ -51,7 +51,7 @@ struct DropUnusedLse : public OpRewritePattern<SdpaOp> {
         op.getBlockCounts(), op.getCuSeqlensQ(), op.getCuSeqlensK(),
         op.getSeqlensK(), op.getSinks(), op.getCaptures(),
         op.getInits().take_front(1), op.getLayoutAttr(), op.getMaskAttr(),
-        op.getScaleAttr(), op.getBatchInvariantAttr(), op.getBlockSizeAttr());
+        op.getScaleAttr(), op.getBlockSizeAttr(), op.getBatchInvariantAttr());
     slim->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     for (auto [from, to] : llvm::zip(op->getRegions(), slim->getRegions()))
       rewriter.inlineRegionBefore(from, to, to.end());

@@ -253,11 +253,8 @@ RankedTensorType SdpaOp::inferResultType(unsigned index, Type elementType) {
                        index, elementType);
 }
 
-/// The gradient has no pages, and no lists of blocks.
+/// The gradient has no pages.
 Value SdpaBackwardOp::getPageTable() { return {}; }
-Value SdpaBackwardOp::getBlockList() { return {}; }
-Value SdpaBackwardOp::getBlockCounts() { return {}; }
-ArrayRef<int64_t> SdpaBackwardOp::getBlockSize() { return {}; }
 
 RankedTensorType SdpaBackwardOp::inferResultType(unsigned index,
                                                  Type elementType) {
@@ -285,8 +282,8 @@ void SdpaOp::build(OpBuilder &builder, OperationState &state, Value q, Value k,
         /*block_list=*/{}, /*block_counts=*/{}, /*cu_seqlens_q=*/{},
         /*cu_seqlens_k=*/{}, /*seqlens_k=*/{},
         /*sinks=*/{}, /*captures=*/{},
-        /*inits=*/{}, layout, mask, /*scale=*/{}, /*batch_invariant=*/false,
-        /*block_size=*/{});
+        /*inits=*/{}, layout, mask, /*scale=*/{}, /*block_size=*/{},
+        /*batch_invariant=*/false);
 }
 
 //===----------------------------------------------------------------------===//

@@ -90,6 +90,19 @@ static std::optional<ListHeads> getListHeads(AttentionOpInterface op) {
   return std::nullopt;
 }
 
+/// Returns the dimensions of a list of blocks, or of its counts.
+static TiledDims getListDims(AttentionOpInterface op) {
+  TiledDims dims{getDimOrder(op.getLayout()).isPacked()
+                     ? std::nullopt
+                     : std::optional(kListSequences),
+                 std::nullopt, false};
+  ListHeads heads = *getListHeads(op);
+  if (heads != ListHeads::All)
+    dims.head = kListHeads;
+  dims.isKeyValue = heads == ListHeads::KeyValue;
+  return dims;
+}
+
 static TiledDims getOperandDims(AttentionOpInterface op, Value value) {
   DimOrder order = getDimOrder(op.getLayout());
   if (value == op.getK() || value == op.getV()) {
@@ -103,21 +116,17 @@ static TiledDims getOperandDims(AttentionOpInterface op, Value value) {
     return {};
   if (value == op.getPageTable())
     return {kTableSequences, std::nullopt, false};
-  if (value == op.getBlockList() || value == op.getBlockCounts()) {
-    TiledDims dims{order.isPacked() ? std::nullopt
-                                    : std::optional(kListSequences),
-                   std::nullopt, false};
-    if (*getListHeads(op) != ListHeads::All)
-      dims.head = kListHeads;
-    dims.isKeyValue = *getListHeads(op) == ListHeads::KeyValue;
-    return dims;
-  }
+  if (value == op.getBlockList() || value == op.getBlockCounts())
+    return getListDims(op);
   if (value == op.getSeqlensK())
     return {order.isPacked() ? std::nullopt : std::optional<unsigned>(0),
             std::nullopt, false};
   if (value == op.getSinks())
     return kPerQueryHead;
   auto backward = dyn_cast<SdpaBackwardOp>(op.getOperation());
+  if (backward &&
+      (value == backward.getQueryList() || value == backward.getQueryCounts()))
+    return getListDims(op);
   if (backward &&
       (value == backward.getFwdLse() || value == backward.getDlse()))
     return getLseDims(order);

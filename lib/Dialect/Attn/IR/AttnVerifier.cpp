@@ -239,6 +239,41 @@ static LogicalResult verifyPageTable(AttentionOpInterface op,
       "page_table");
 }
 
+/// Checks a list of blocks and its counts; `blocks` is the name of the number
+/// of lists.
+static LogicalResult verifyList(AttentionOpInterface op, SizeChecker &sizes,
+                                std::pair<Value, StringRef> list,
+                                std::pair<Value, StringRef> counts,
+                                StringRef blocks) {
+  auto isI32 = [](Type type) { return type.isSignlessInteger(32); };
+  for (auto [value, name] : {list, counts}) {
+    unsigned rank = value == list.first ? kListEntries + 1 : kListEntries;
+    if (!isTensorOrMemRefOf(value.getType(), rank, isI32))
+      return op->emitOpError() << "'" << name << "' must be of rank " << rank
+                               << " and i32, got " << value.getType();
+    auto type = cast<ShapedType>(value.getType());
+    if (failed(sizes.unify("B", type.getDimSize(kListSequences), name)) ||
+        failed(sizes.unify("Hl", type.getDimSize(kListHeads), name)) ||
+        failed(sizes.unify(blocks, type.getDimSize(kListBlocks), name)))
+      return failure();
+  }
+  return success();
+}
+
+/// Checks the query list of a gradient and its counts, which need a block list.
+static LogicalResult verifyQueryList(SdpaBackwardOp op, SizeChecker &sizes) {
+  Value list = op.getQueryList(), counts = op.getQueryCounts();
+  if (!list != !counts)
+    return op->emitOpError(
+        "'query_list' and its counts must be given together");
+  if (!list)
+    return success();
+  if (!op.getBlockList())
+    return op->emitOpError("query_list needs a block_list");
+  return verifyList(op, sizes, {list, "query_list"}, {counts, "query_counts"},
+                    "K");
+}
+
 /// Checks the block list, its counts and the sizes of blocks, all of which an
 /// op has or none.
 static LogicalResult verifyBlockList(AttentionOpInterface op,
@@ -256,20 +291,9 @@ static LogicalResult verifyBlockList(AttentionOpInterface op,
       llvm::any_of(blockSize, [](int64_t size) { return size < 1; }))
     return op->emitOpError("block_list needs block_size [queries, keys], two "
                            "numbers of at least 1");
-  auto isI32 = [](Type type) { return type.isSignlessInteger(32); };
-  std::pair<Value, StringRef> operands[] = {{list, "block_list"},
-                                            {counts, "block_counts"}};
-  for (auto [value, name] : operands) {
-    unsigned rank = value == list ? kListEntries + 1 : kListEntries;
-    if (!isTensorOrMemRefOf(value.getType(), rank, isI32))
-      return op->emitOpError() << "'" << name << "' must be of rank " << rank
-                               << " and i32, got " << value.getType();
-    auto type = cast<ShapedType>(value.getType());
-    if (failed(sizes.unify("B", type.getDimSize(kListSequences), name)) ||
-        failed(sizes.unify("Hl", type.getDimSize(kListHeads), name)) ||
-        failed(sizes.unify("N", type.getDimSize(kListBlocks), name)))
-      return failure();
-  }
+  if (failed(verifyList(op, sizes, {list, "block_list"},
+                        {counts, "block_counts"}, "N")))
+    return failure();
   std::optional<int64_t> heads = sizes.get("Hl"), queryHeads = sizes.get("Hq");
   if (heads == int64_t(0))
     return op->emitOpError("size Hl must not be 0");
@@ -588,6 +612,7 @@ LogicalResult SdpaBackwardOp::verify() {
   SizeChecker sizes(*this);
   if (failed(verifyShared(*this, sizes)) ||
       failed(verifyForwardResults(*this, sizes)) ||
+      failed(verifyQueryList(*this, sizes)) ||
       failed(verifyWrt(*this, sizes)) ||
       failed(verifyInits(*this, 3 + getWrt().size(), 4 + getWrt().size())) ||
       failed(verifyNoAliases(*this)))

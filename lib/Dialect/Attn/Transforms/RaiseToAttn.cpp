@@ -283,7 +283,8 @@ static Raised build(AttentionMatch &match, ElementTracer &tracer,
       /*page_table=*/Value(), /*block_list=*/Value(), /*block_counts=*/Value(),
       /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), /*seqlens_k=*/Value(),
       /*sinks=*/Value(), writer.getCaptures(), ValueRange(), layout, MaskAttr(),
-      b.getF32FloatAttr(match.scale), /*batch_invariant=*/false);
+      b.getF32FloatAttr(match.scale), /*block_size=*/ArrayRef<int64_t>(),
+      /*batch_invariant=*/false);
   if (writer.hasScoreMod())
     writer.writeScoreMod(b, op.getScoreMod());
   if (!match.masks.empty())
@@ -325,9 +326,13 @@ static void buildGradient(const AttentionMatch &match, GradientMatch &gradient,
   auto backward = SdpaBackwardOp::create(
       b, loc, types[0], types[1], types[2], /*dsinks=*/Type(),
       /*dcaptures=*/TypeRange(), op.getQ(), op.getK(), op.getV(), out, dout,
-      op.getLse(), Value(), Value(), Value(), Value(), Value(),
+      op.getLse(), /*dlse=*/Value(), /*query_list=*/Value(),
+      /*query_counts=*/Value(), /*block_list=*/Value(),
+      /*block_counts=*/Value(), /*cu_seqlens_q=*/Value(),
+      /*cu_seqlens_k=*/Value(), /*seqlens_k=*/Value(), /*sinks=*/Value(),
       op.getCaptures(), ValueRange(), forward.layout, MaskAttr(),
-      op.getScaleAttr(), /*deterministic=*/false, /*wrt=*/ArrayRef<int64_t>());
+      op.getScaleAttr(), /*block_size=*/ArrayRef<int64_t>(),
+      /*deterministic=*/false, /*wrt=*/ArrayRef<int64_t>());
   IRMapping mapping;
   op.getScoreMod().cloneInto(&backward.getScoreMod(), mapping);
   op.getMaskMod().cloneInto(&backward.getMaskMod(), mapping);

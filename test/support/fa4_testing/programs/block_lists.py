@@ -24,6 +24,11 @@ class BlockLists:
         lists = max(-(-sizes.sq // self.queries) - self.missing, 1)
         return {"ListHeads": self.heads, "ListBlocks": lists, "ListEntries": self.entries or -(-sizes.sk // self.keys)}
 
+    def named_query_sizes(self, sizes):
+        """Those of the same lists by blocks of keys. There is room for a number more than blocks of queries that have a list."""
+        lists = self.named_sizes(sizes)["ListBlocks"]
+        return {"ListHeads": self.heads, "ListKeyBlocks": -(-sizes.sk // self.keys), "ListQueries": lists + 1}
+
     def clause(self):
         return f" block_size [{self.queries}, {self.keys}]"
 
@@ -40,3 +45,15 @@ class BlockLists:
         counts = rng.integers(0, entries + 1, shape)
         counts[rng.random(shape) < 0.1] = rng.choice([-7, entries + 5])
         return {"block_list": np.array(padded, np.int32).reshape(*shape, entries), "block_counts": counts.astype(np.int32)}
+
+    def query_arrays(self, sizes, arrays, rng):
+        """The same lists by blocks of keys: which blocks of queries see each, in any order, and behind them numbers that must not be read. A list
+        may have a number of no block before its count ends."""
+        heads, keys, entries = self.named_query_sizes(sizes).values()
+        lists = np.full((sizes.b, heads, keys, entries), 2**31 - 1, np.int32)
+        counts = np.zeros(lists.shape[:-1], np.int32)
+        for b, h, key in np.ndindex(counts.shape):
+            seen = [n for n, (row, count) in enumerate(zip(arrays["block_list"][b, h], arrays["block_counts"][b, h])) if key in row[: max(count, 0)]]
+            seen = rng.permutation([*seen, *rng.choice([-1, -(2**31), 2**31 - 1, 10**6], rng.integers(0, 2))])
+            lists[b, h, key, : len(seen)], counts[b, h, key] = seen, len(seen)
+        return {"query_list": lists, "query_counts": counts}

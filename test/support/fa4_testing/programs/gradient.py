@@ -19,7 +19,7 @@ import numpy as np
 from fa4 import reference
 from fa4_testing import gpu, grid
 from fa4_testing.programs import mods
-from fa4_testing.programs.program import STAGES, Failed, Form, clauses_of, seeds_by_policy, without_spills
+from fa4_testing.programs.program import QUERY_LISTS, STAGES, Failed, Form, clauses_of, seeds_by_policy, without_spills
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class Gradient(Form):
         if operand.startswith("dcapture"):
             return "f32"
         return super().element(operand)
+
+    @property
+    def beside(self):
+        return super().beside + QUERY_LISTS * bool(self.lists)
 
     @property
     def operands(self):
@@ -80,6 +84,8 @@ class Gradient(Form):
         grid.hide_keys(self.layout, given | self.arrays_beside())
         out, lse = reference.sdpa(given["q"], given["k"], given["v"], **self.form())
         given |= {"out": out.astype(dtype), "lse": lse.astype(np.float32)} | self.arrays_beside() | self.vectors()
+        if self.lists:
+            given |= self.lists.query_arrays(self.sizes, given, rng)
         if self.dlse:
             dlse = rng.standard_normal(lse.shape).astype(np.float32)
             given["dlse"] = np.where(np.isfinite(lse), dlse, np.float32(0))

@@ -6,6 +6,7 @@
 import numpy as np
 
 from fa4_testing import cpu, gpu
+from fa4_testing.programs.gradient import Gradient
 from fa4_testing.programs.program import Program, compare
 
 
@@ -20,3 +21,16 @@ def run(program: Program):
         results = [np.empty(program.shape(name), gpu.dtype_of(program.element(name))) for name in program.results]
         function(*arrays, *beside, *results)
     compare(program, [dict(zip(program.results, results))], arrays)
+
+
+def run_gradient(gradient: Gradient):
+    """The same of a gradient."""
+    given = gradient.draw_with(0)
+    function = cpu.compile(gradient.mlir())["gradient"]
+    arrays = [given[name] for name in gradient.operands]
+    if gradient.kind == "tensor":
+        results = function(*arrays)
+    else:
+        results = [np.empty(gradient.shape(name), gpu.dtype_of(gradient.element(name))) for name in gradient.results]
+        function(*arrays, *results)
+    gradient.check(given, dict(zip(gradient.results, results)))

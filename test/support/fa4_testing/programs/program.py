@@ -50,9 +50,10 @@ class Sizes(NamedTuple):
 ROWS, HEADS, KEYS = ("lse", "dlse"), ("sinks", "dsinks"), ("k", "v", "dk", "dv")
 SEQUENCES, BOUNDS = ("seqlens_k",), ("cu_seqlens_q", "cu_seqlens_k")
 # With the pages of each sequence, and the blocks of each block of queries.
-TABLES, LISTS = ("page_table",), ("block_list", "block_counts")
+TABLES, LISTS, QUERY_LISTS = ("page_table",), ("block_list", "block_counts"), ("query_list", "query_counts")
 # The clauses of those that not every form has, in the op's order.
-CLAUSES = {"cu_seqlens": BOUNDS, "seqlens_k": SEQUENCES, "page_table": TABLES, "block_list": LISTS, "sinks": ("sinks",)}
+CLAUSES = {"cu_seqlens": BOUNDS, "seqlens_k": SEQUENCES, "page_table": TABLES, "block_list": LISTS, "query_list": QUERY_LISTS,
+           "block_size": (), "sinks": ("sinks",)}  # fmt: skip
 # Those with rows of the head dim of v.
 VALUES = ("v", "out", "dout", "dv")
 
@@ -71,6 +72,8 @@ def letters_of(operand, layout):
         return ["B", "SeqPages"]
     if operand in LISTS:
         return ["B", "ListHeads", "ListBlocks", "ListEntries"][: 4 - LISTS.index(operand)]
+    if operand in QUERY_LISTS:
+        return ["B", "ListHeads", "ListKeyBlocks", "ListQueries"][: 4 - QUERY_LISTS.index(operand)]
     seq, head = ("Sk", "Hkv") if operand in KEYS else ("Sq", "Hq")
     names = {"b": "B", "s": seq, "t": seq.replace("S", "T"), "h": head, "d": "Dv" if operand in VALUES else "D"}
     return [names[letter] for letter in layout]
@@ -146,7 +149,7 @@ class Form:
             # Some belong to no sequence.
             values |= {"PageSize": self.page_size, "SeqPages": per_sequence, "Pages": self.sizes.b * per_sequence + 3}
         if self.lists:
-            values |= self.lists.named_sizes(self.sizes)
+            values |= self.lists.named_sizes(self.sizes) | self.lists.named_query_sizes(self.sizes)
         return values
 
     def letters(self, operand):
@@ -176,7 +179,7 @@ class Form:
         return strides
 
     def element(self, operand):
-        given = dict.fromkeys(HEADS, self.sinks) | dict.fromkeys((*SEQUENCES, *BOUNDS, *TABLES, *LISTS), "i32") | dict.fromkeys(ROWS, "f32")
+        given = dict.fromkeys(HEADS, self.sinks) | dict.fromkeys((*SEQUENCES, *BOUNDS, *TABLES, *LISTS, *QUERY_LISTS), "i32") | dict.fromkeys(ROWS, "f32")
         return given.get(operand, self.dtype)
 
     @property
@@ -210,7 +213,7 @@ class Form:
         for clause, operands in CLAUSES.items():
             if names := [name for name in operands if name in self.beside]:
                 text += f" {clause}({', '.join(f'%{name}' for name in names)} : {', '.join(map(self.type, names))})"
-                text += self.lists.clause() if operands == LISTS else ""
+            text += self.lists.clause() if clause == "block_size" and self.lists else ""
         return text
 
     def captures_clause(self):

@@ -28,6 +28,7 @@ from fa4_testing.programs.flaws import FLAWS, REFUSALS, Flawed, check_flaw, flaw
 from fa4_testing.programs.paired import draw_pairs, without_other_reasons
 from fa4_testing.programs.mods import B, H, I, J, S, capture, f32, i32, index
 from fa4_testing.programs.gradient import Gradient
+from fa4_testing.programs.listed import draw_lists
 from fa4_testing.programs.program import STAGES, Failed, Form, Program, Sizes, Table
 from fa4_testing.programs.shrink import Failure, reduce, runner_of, shrink
 from fa4.reference import Mask
@@ -392,17 +393,17 @@ def make(seed, number, gradient=False, pairs=False):
     """Makes a program, with `pairs` one on pairs of CTAs, and returns the name of its flaw, if it is to have one: that of
     FLAWS, of which gradients have none, or that docs/pairs.md has no such pairs."""
     rng = np.random.default_rng([seed, number])
-    # What a program was without tables, it stays beside them.
-    of_tables = np.random.default_rng([seed, number, 1])
+    # What a program was without tables and lists, it stays beside them.
+    of_tables, of_lists = (np.random.default_rng([seed, number, stream]) for stream in (1, 2))
     if gradient:
         form = draw_pairs(rng, draw_gradient(rng), pairs)
         form = _draw_packed(of_tables, _draw_tables(of_tables, form))
-        return form, refusal(form)
+        return draw_lists(of_lists, form), refusal(form)
     flaw = list(FLAWS)[rng.integers(len(FLAWS))] if rng.random() < 0.3 else None
     form = _draw_tables(of_tables, draw_pairs(rng, draw_program(rng), pairs))
     if not flaw:
         form = _draw_pages(of_tables, _draw_packed(of_tables, form))
-        form = dataclasses.replace(form, batch_invariant=of_tables.random() < 0.3)
+        form = draw_lists(of_lists, dataclasses.replace(form, batch_invariant=of_tables.random() < 0.3))
     return form, flaw or refusal(form)
 
 

@@ -63,6 +63,7 @@ DimOrder getDimOrder(Layout layout);
 inline constexpr unsigned kTableSequences = 0, kTablePages = 1;
 
 /// The dimensions of a block list, of which its counts have all but the last.
+/// Those of a query list are the same; it has blocks of keys for kListBlocks.
 inline constexpr unsigned kListSequences = 0, kListHeads = 1, kListBlocks = 2,
                           kListEntries = 3;
 /// The elements of an op's `block_size`.

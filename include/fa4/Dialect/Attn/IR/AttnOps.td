@@ -38,6 +38,8 @@ class Attn_AttentionOp<string mnemonic, list<Trait> traits = []>
           ["getIterationDomain", "getLoopIteratorTypes",
            "getTiledImplementation", "getResultTilePosition"]>])> {
   dag sharedOperands = (ins
+    Optional<Attn_TensorOrMemRef>:$block_list,
+    Optional<Attn_TensorOrMemRef>:$block_counts,
     Optional<Attn_TensorOrMemRef>:$cu_seqlens_q,
     Optional<Attn_TensorOrMemRef>:$cu_seqlens_k,
     Optional<Attn_TensorOrMemRef>:$seqlens_k,
@@ -47,7 +49,8 @@ class Attn_AttentionOp<string mnemonic, list<Trait> traits = []>
   dag sharedAttributes = (ins
     Attn_LayoutAttr:$layout,
     OptionalAttr<Attn_MaskAttr>:$mask,
-    OptionalAttr<F32Attr>:$scale);
+    OptionalAttr<F32Attr>:$scale,
+    DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$block_size);
   let regions = (region AnyRegion:$score_mod, AnyRegion:$mask_mod);
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -226,11 +229,8 @@ def Attn_SdpaOp : Attn_AttentionOp<"sdpa"> {
     Attn_TensorOrMemRef:$q,
     Attn_TensorOrMemRef:$k,
     Attn_TensorOrMemRef:$v,
-    Optional<Attn_TensorOrMemRef>:$page_table,
-    Optional<Attn_TensorOrMemRef>:$block_list,
-    Optional<Attn_TensorOrMemRef>:$block_counts), sharedOperands, sharedAttributes,
-    (ins UnitAttr:$batch_invariant,
-         DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$block_size));
+    Optional<Attn_TensorOrMemRef>:$page_table), sharedOperands, sharedAttributes,
+    (ins UnitAttr:$batch_invariant));
   let results = (outs
     Optional<AnyRankedTensor>:$out,
     Optional<AnyRankedTensor>:$lse);
@@ -308,12 +308,22 @@ def Attn_SdpaBackwardOp : Attn_AttentionOp<"sdpa_backward"> {
     | `out`, `dout` | as the forward op's out | f16, bf16, f32 or q's; of one type |
     | `lse` | as the forward op's | f32 |
     | `dlse` | as `lse`; gradient of the forward op's LSE result, if that was used | f32 |
+    | `query_list` | `[B, Hl, K, M']`, the `block_list` by blocks of keys (see below) | i32 |
+    | `query_counts` | `[B, Hl, K]`, how many of these M' count | i32 |
     | `dq`, `dk`, `dv` | as q, k, v | f16, bf16, f32 or q's |
     | `dsinks` | as `sinks`; only with `sinks`, on request | f32, bf16, f16 |
     | `dcaptures` | one for each capture of `wrt`: [Hq] | f32 |
 
     `deterministic` asks for the same bits each time, also where an
     implementation would add partial sums in an order that depends on timing.
+
+    `query_list(%list, %counts)` says of each block of keys which blocks of
+    queries see it: block `m` of keys has `list[b, l, m, 0]` to `list[b, l, m,
+    counts[b, l, m] - 1]`, as `block_list` has blocks of keys for each block of
+    queries. That both name the same pairs of blocks is the caller's promise.
+    Nothing that the op computes depends on the `query_list`; a kernel whose tiles
+    are keys finds its queries there, and there is none without it. FlexAttention
+    calls these `q_indices` and `q_num_blocks`.
 
     Destinations: none on tensors (or one a result), one a gradient on memrefs,
     in the order dq, dk, dv, dsinks, dcaptures.
@@ -341,7 +351,9 @@ def Attn_SdpaBackwardOp : Attn_AttentionOp<"sdpa_backward"> {
     Attn_TensorOrMemRef:$fwd_out,
     Attn_TensorOrMemRef:$dout,
     Attn_TensorOrMemRef:$fwd_lse,
-    Optional<Attn_TensorOrMemRef>:$dlse), sharedOperands, sharedAttributes,
+    Optional<Attn_TensorOrMemRef>:$dlse,
+    Optional<Attn_TensorOrMemRef>:$query_list,
+    Optional<Attn_TensorOrMemRef>:$query_counts), sharedOperands, sharedAttributes,
     (ins UnitAttr:$deterministic,
          DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$wrt));
   let results = (outs
@@ -359,6 +371,11 @@ def Attn_SdpaBackwardOp : Attn_AttentionOp<"sdpa_backward"> {
     (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:`
        type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
     (`seqlens_k` `(` $seqlens_k^ `:` type($seqlens_k) `)`)?
+    (`block_list` `(` $block_list^ `,` $block_counts `:`
+       type($block_list) `,` type($block_counts) `)`)?
+    (`query_list` `(` $query_list^ `,` $query_counts `:`
+       type($query_list) `,` type($query_counts) `)`)?
+    (`block_size` $block_size^)?
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
     (`captures` `(` $captures^ `:` type($captures) `)`)? (`wrt` $wrt^)?
     (`outs` `(` $inits^ `:` type($inits) `)`)?
