@@ -93,53 +93,29 @@ KeyTileProgram::FullBlocks KeyTileProgram::computeQueryBlocks() {
   return full;
 }
 
-/// Finds the query list of the tile's keys, and takes the blocks that it has,
-/// or one block whose queries are all masked if there are none.
+/// Takes the blocks that the op's list has for the tile's keys, or one block
+/// whose queries are all masked if there are none.
 void KeyTileProgram::takeListedBlocks() {
-  Value list = getArgument("query_list");
-  ArrayRef<int64_t> blockSize = attention.getBlockSize();
-  Value sharing =
-      fold<arith::DivUIOp>(size(k, order.head), size(list, kListHeads));
-  Value number = floorDiv(firstKey, blockSize[kBlockKeys]);
-  Value lists = size(list, kListBlocks);
-  listIndices = {batch, fold<arith::DivUIOp>(kvHead, sharing),
-                 min(number, sub(lists, one))};
-  Value count = readIndex(getArgument("query_counts"), listIndices);
-  count = min(count, size(list, kListEntries));
-  // No query sees the keys behind the last list.
-  Value isBehind = less(number, lists, arith::CmpIPredicate::sge);
-  Value isEmpty = arith::OrIOp::create(
-      b, isBehind, less(count, one, arith::CmpIPredicate::slt));
+  Value blocks = findList(firstKey, kvHead, size(k, order.head));
+  Value isEmpty = less(blocks, one, arith::CmpIPredicate::slt);
   numKeys = arith::SelectOp::create(b, isEmpty, zero, numKeys);
-  count = arith::SelectOp::create(b, isEmpty, one, count);
-  int64_t parts = blockSize[kBlockQueries] / queries;
-  numSteps = max(mul(mul(count, index(parts)), group), 1);
+  numSteps = max(mul(max(blocks, 1), group), 1);
 }
 
 Value KeyTileProgram::getQueryBlock(Value step) {
   Value passed = fold<arith::DivUIOp>(step, group);
   if (isReversed())
     return sub(sub(endBlock, one), passed);
-  if (listIndices.empty())
-    return add(firstBlock, passed);
-  int64_t blockQueries = attention.getBlockSize()[kBlockQueries];
-  Value parts = index(blockQueries / queries);
-  SmallVector<Value> at = listIndices;
-  at.push_back(fold<arith::DivUIOp>(passed, parts));
-  Value listed = readIndex(getArgument("query_list"), at);
-  // A number of no block stands for the one behind the last query.
-  Value end = ceilDiv(numQueries, blockQueries);
-  Value isBefore = less(listed, zero, arith::CmpIPredicate::slt);
-  listed = arith::SelectOp::create(b, isBefore, end, min(max(listed, 0), end));
-  return add(mul(listed, parts), fold<arith::RemUIOp>(passed, parts));
+  return hasList() ? getListedBlock(passed, numQueries)
+                   : add(firstBlock, passed);
 }
 
 Value KeyTileProgram::getStepOfBlock(Value step, Value block) {
-  return listIndices.empty() ? step : mul(block, group);
+  return hasList() ? mul(block, group) : step;
 }
 
 Value KeyTileProgram::getLoadedBlock(Value block) {
-  return listIndices.empty() ? block : min(block, lastBlock);
+  return hasList() ? min(block, lastBlock) : block;
 }
 
 /// Finds the steps that are masked: those on blocks which are not full, or

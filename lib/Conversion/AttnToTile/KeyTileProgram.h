@@ -9,18 +9,18 @@
 #ifndef FA4_LIB_CONVERSION_ATTNTOTILE_KEYTILEPROGRAM_H
 #define FA4_LIB_CONVERSION_ATTNTOTILE_KEYTILEPROGRAM_H
 
-#include "MaskedProgram.h"
+#include "ListedProgram.h"
 
 namespace fa4 {
 
 /// A program whose work tiles have keys as rows, and which loops over the
 /// blocks of queries that see these keys, of all query heads of a group.
-class KeyTileProgram : protected MaskedProgram {
+class KeyTileProgram : protected ListedProgram {
 protected:
   KeyTileProgram(attn::AttentionOpInterface op, tile::KernelOp kernel,
                  int64_t keys, int64_t queries)
-      : MaskedProgram(op, kernel), keys(keys), queries(queries),
-        q(getArgument("q")), k(getArgument("k")) {}
+      : ListedProgram(op, kernel, TokenSide::Keys, queries), keys(keys),
+        queries(queries), q(getArgument("q")), k(getArgument("k")) {}
 
   void computePosition();
   void computeSteps();
@@ -78,11 +78,7 @@ private:
   std::optional<FullBlocks> computeFullBlocksOfMod();
   MaskedSteps getMaskedSteps(const FullBlocks &full);
   FullBlocks computeQueryBlocks();
-  bool hasList() { return bool(attention.getBlockList()); }
   void takeListedBlocks();
-
-  /// The indices of the tile's query list; none if the op has no lists.
-  llvm::SmallVector<mlir::Value> listIndices;
 };
 
 } // namespace fa4

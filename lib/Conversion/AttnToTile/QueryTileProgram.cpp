@@ -92,7 +92,7 @@ void QueryTileProgram::computeKeyBlocks() {
   if (split) {
     fixedBlocks ? takeFixedBlocks(firstBlock) : takeBlocksOfSplit(firstBlock);
     endOfFull = min(endOfFull, numKeys);
-  } else if (attention.getBlockList()) {
+  } else if (hasList()) {
     takeListedBlocks();
     endOfFull = min(endOfFull, numKeys);
   } else {
@@ -125,38 +125,14 @@ void QueryTileProgram::takeFixedBlocks(Value firstBlock) {
 /// Takes the blocks that the op's list has for the tile's queries, or one block
 /// without keys if there are none.
 void QueryTileProgram::takeListedBlocks() {
-  Value list = getArgument("block_list");
-  ArrayRef<int64_t> blockSize = attention.getBlockSize();
-  Value sharing = fold<arith::DivUIOp>(size(getArgument("q"), order.head),
-                                       size(list, kListHeads));
-  Value number = floorDiv(firstRow, blockSize[kBlockQueries]);
-  Value lists = size(list, kListBlocks);
-  listIndices = {batch, fold<arith::DivUIOp>(head, sharing),
-                 min(number, sub(lists, one))};
-  Value count = readIndex(getArgument("block_counts"), listIndices);
-  count = min(max(count, 0), size(list, kListEntries));
-  // Queries behind the last list see no key.
-  Value isBehind = less(number, lists, arith::CmpIPredicate::sge);
-  count = arith::SelectOp::create(b, isBehind, zero, count);
-  takeBlocks(zero, mul(count, index(blockSize[kBlockKeys] / keys)));
+  Value heads = size(getArgument("q"), order.head);
+  takeBlocks(zero, findList(firstRow, head, heads));
   // Masks count steps down from the last one of all blocks (getStepOfBlock).
   lastBlock = sub(blocksUpTo(numKeys), one);
 }
 
 Value QueryTileProgram::getStepOfBlock(Value j) {
-  if (listIndices.empty())
-    return j;
-  int64_t blockKeys = attention.getBlockSize()[kBlockKeys];
-  Value parts = index(blockKeys / keys);
-  SmallVector<Value> at = listIndices;
-  at.push_back(fold<arith::DivUIOp>(j, parts));
-  Value listed = readIndex(getArgument("block_list"), at);
-  // A number of no block stands for the one behind the last key.
-  Value end = ceilDiv(numKeys, blockKeys);
-  Value isBefore = less(listed, zero, arith::CmpIPredicate::slt);
-  listed = arith::SelectOp::create(b, isBefore, end, min(max(listed, 0), end));
-  Value block = add(mul(listed, parts), fold<arith::RemUIOp>(j, parts));
-  return sub(lastBlock, block);
+  return hasList() ? sub(lastBlock, getListedBlock(j, numKeys)) : j;
 }
 
 /// Takes blocks [first, end), or one block without keys if there are none.

@@ -10,17 +10,18 @@
 #define FA4_LIB_CONVERSION_ATTNTOTILE_QUERYTILEPROGRAM_H
 
 #include "DividedKeys.h"
-#include "MaskedProgram.h"
+#include "ListedProgram.h"
 
 namespace fa4 {
 
 /// A program whose work tiles have queries as rows, and which loops over the
 /// blocks of keys that these queries see.
-class QueryTileProgram : protected MaskedProgram {
+class QueryTileProgram : protected ListedProgram {
 protected:
   QueryTileProgram(attn::AttentionOpInterface op, tile::KernelOp kernel,
                    int64_t rows, int64_t keys)
-      : MaskedProgram(op, kernel), rows(rows), keys(keys), tileQueries(rows) {}
+      : ListedProgram(op, kernel, TokenSide::Queries, keys), rows(rows),
+        keys(keys), tileQueries(rows) {}
 
   /// Lets a tile have all queries of a sequence and a part of the visible
   /// blocks. To be called first.
@@ -76,8 +77,6 @@ private:
   mlir::Value blocksBelow(mlir::Value key) { return floorDiv(key, keys); }
   mlir::Value blocksUpTo(mlir::Value key) { return ceilDiv(key, keys); }
 
-  /// The indices of the tile's list of blocks; none if the op has no lists.
-  llvm::SmallVector<mlir::Value> listIndices;
   int64_t tileQueries;     ///< The queries of a tile.
   int64_t headRows = 1;    ///< The rows of a query.
   int64_t heads = 1;       ///< The heads to which these belong.
