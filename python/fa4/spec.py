@@ -178,9 +178,9 @@ def read_block_size(text: str) -> tuple[int, int]:
     return int(queries), int(keys)
 
 
-def close_sizes(text: str, sizes: tuple[int, int, int] | None) -> str:
-    """The op of a text with open sizes: for these numbers of queries, query heads and key/value heads, or for any."""
-    for name, size in zip(("$Sq", "$Hq", "$Hkv"), sizes or "???"):
+def close_sizes(text: str, sizes: tuple[int, int, int, int] | None) -> str:
+    """The op of a text with open sizes: for these numbers of queries, query heads, key/value heads and heads that have lists, or for any."""
+    for name, size in zip(("$Sq", "$Hq", "$Hkv", "$Hl"), sizes or "????"):
         text = text.replace(name, str(size))
     return text
 
@@ -340,7 +340,7 @@ class Spec:
     @property
     def has_few_queries(self) -> bool:
         """Whether the numbers of queries and heads are part of the kernel."""
-        if self.is_backward or self.is_packed or self.block_list:
+        if self.is_backward or self.is_packed:
             return False
         queries = self.q[self.layout.index("s")]
         return isinstance(queries, int) and 0 < queries <= FEW_QUERIES
@@ -360,7 +360,7 @@ class Spec:
         def dim(letter: str, size: int | str) -> str:
             if letter == "s" and name in ("k", "v") and self.page_table:
                 return str(size)
-            named = dict(zip("hs", opened)).get(letter, "?")
+            named = {"h": opened[0], "s": opened[1], "l": "Hl"}.get(letter, "?")
             if named == "?" or self.is_backward or self.is_packed:
                 return "?"
             return f"${named}" if is_open else str(size) if self.has_few_queries and isinstance(size, int) else "?"
@@ -379,7 +379,7 @@ class Spec:
         return self.write(self.traced)
 
     def write(self, traced: Traced, is_open: bool = False) -> str:
-        """The op in MLIR with these regions. torch.compile reads this. `is_open`: with $Sq, $Hq and $Hkv in the places of sizes
+        """The op in MLIR with these regions. torch.compile reads this. `is_open`: with $Sq, $Hq, $Hkv and $Hl in the places of sizes
         which the kernel of a call has as numbers, or not (`close_sizes`)."""
         types = {name: self._memref(name, is_open) for name in self.tensors}
         kinds = {name: capture_type(kind) for name, kind in self.captures.items()}

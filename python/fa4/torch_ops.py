@@ -34,7 +34,7 @@ KEPT_KERNELS = 256
 
 
 @functools.lru_cache(maxsize=KEPT_KERNELS)
-def _kernel(text: str, chip: str, sizes: tuple[int, int, int] | None = None) -> kernel.Kernel:
+def _kernel(text: str, chip: str, sizes: tuple[int, int, int, int] | None = None) -> kernel.Kernel:
     """The kernel of an op, for a call of these numbers of queries and heads where its sizes are open."""
     closed = close_sizes(text, sizes)
     try:
@@ -45,14 +45,15 @@ def _kernel(text: str, chip: str, sizes: tuple[int, int, int] | None = None) -> 
         raise diagnostics.in_words_of(error, closed, *_origins[text]) from None
 
 
-def _sizes_of(q: torch.Tensor, k: torch.Tensor, layout: str) -> tuple[int, int, int] | None:
+def _sizes_of(q: torch.Tensor, k: torch.Tensor, block_list: torch.Tensor | None, layout: str) -> tuple[int, int, int, int] | None:
     """The sizes by which kernels of an op differ: numbers of queries and heads where queries are few, or None."""
     if "t" in layout:
         return None
     queries, heads, key_heads = (tensor.shape[layout.index(letter)] for tensor, letter in ((q, "s"), (q, "h"), (k, "h")))
+    lists = 1 if block_list is None else block_list.shape[1]
     # Heads that are no groups are refused by the kernel for all sizes, as those of more queries are.
-    is_few = 0 < queries <= FEW_QUERIES and heads and key_heads and heads % key_heads == 0
-    return (queries, heads, key_heads) if is_few else None
+    is_few = 0 < queries <= FEW_QUERIES and heads and all(n and heads % n == 0 for n in (key_heads, lists))
+    return (queries, heads, key_heads, lists) if is_few else None
 
 
 def _gradient_kernel(text: str, chip: str) -> kernel.Kernel:
@@ -190,7 +191,7 @@ def sdpa(
     read, scalars = _captures(kinds, tensors, numbers, q.device)
     beside = _beside(page_table, block_list, block_counts, sinks, seqlens_k, cu_seqlens_q, cu_seqlens_k, names=(*OF_FORWARD, *BESIDE))
     inputs = {"q": q, "k": k, "v": v, **beside, **read}
-    run(_kernel(forward, _chip(q), _sizes_of(q, k, layout)), inputs, {"out": out, "lse": lse}, scalars)
+    run(_kernel(forward, _chip(q), _sizes_of(q, k, block_list, layout)), inputs, {"out": out, "lse": lse}, scalars)
     return out, lse
 
 

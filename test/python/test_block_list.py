@@ -18,6 +18,7 @@ from fa4.reference import Mask
 
 pytestmark = pytest.mark.skipif(not gpu.has_tools("fa4-compile", "fa4-sim"), reason="needs fa4-compile and fa4-sim")
 CHIPS = "sm_90a", "sm_100a"
+FEW = frozenset({"Sq", "Hq", "Hkv", "ListHeads"})
 FORMS = {
     "full": dict(sizes=Sizes(2, 200, 640, 1, 2), lists=BlockLists()),
     "causal": dict(sizes=Sizes(1, 400, 400, 2, 2), lists=BlockLists(128, 128, heads=2), mask=Mask.causal(BR)),
@@ -31,7 +32,14 @@ FORMS = {
     "missing lists": dict(sizes=Sizes(1, 500, 200, 1, 1), lists=BlockLists(missing=2)),
     "one block of queries": dict(sizes=Sizes(2, 40, 300, 2, 1), lists=BlockLists(1024, 64), static=frozenset({"Sq"})),
     "one block of keys": dict(sizes=Sizes(1, 200, 64, 1, 1), lists=BlockLists(), static=frozenset({"Sk", "ListEntries"})),
+    # Queries in one block, few enough for CTAs to divide the list.
     "one query": dict(sizes=Sizes(2, 1, 500, 1, 4), lists=BlockLists(), static=frozenset({"Sq", "Hq", "Hkv"})),
+    "one query, shared lists": dict(sizes=Sizes(2, 1, 1500, 2, 4), lists=BlockLists(1, 64), static=FEW),
+    "one query, lists of heads": dict(sizes=Sizes(2, 1, 900, 2, 2), lists=BlockLists(1, 64, heads=4), static=FEW, mask=Mask(BR, 700, 0)),
+    "five queries": dict(sizes=Sizes(2, 5, 1500, 2, 3), lists=BlockLists(16, 128, heads=2, entries=7), static=FEW, mask=Mask.causal(BR), lengths=(1500, 300)),
+    "few queries, pages": dict(sizes=Sizes(2, 2, 960, 1, 8), lists=BlockLists(2, 64), static=FEW, page_size=32, lengths=(900, 130)),
+    "few queries, fixed splits": dict(sizes=Sizes(1, 2, 4000, 1, 4), lists=BlockLists(2, 96), static=FEW, batch_invariant=True, mask=Mask.causal(BR)),
+    "few queries, sinks": dict(sizes=Sizes(2, 3, 700, 1, 4), lists=BlockLists(3, 32), static=FEW, sinks="f32"),
     "static": dict(sizes=Sizes(2, 256, 256, 1, 2), lists=BlockLists(), static=frozenset({"B", "Sq", "Sk", "Hq", "Hkv", "ListHeads", "ListBlocks", "ListEntries"})),
     "lengths": dict(sizes=Sizes(3, 200, 400, 1, 1), lists=BlockLists(), lengths=(0, 400, 77), mask=Mask.causal(BR)),
     "sinks": dict(sizes=Sizes(1, 200, 300, 1, 2), lists=BlockLists(heads=2), sinks="f32"),

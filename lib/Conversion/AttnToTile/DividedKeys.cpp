@@ -65,12 +65,34 @@ static std::optional<int64_t> countHeadsOfGroup(SdpaOp op) {
   return *queryHeads / *keyHeads;
 }
 
-/// A split has whole pages, which are counted where there are any.
+/// A split has whole pages, or whole blocks of a list, which are counted where
+/// there are any.
 static int64_t countFixedBlocks(SdpaOp op, int64_t keys) {
   int64_t least = kKeysOfFixedSplit;
-  if (op.getPageTable())
+  if (op.getBlockList())
+    least = llvm::alignTo(least, op.getBlockSize()[kBlockKeys]);
+  else if (op.getPageTable())
     least = std::max(least, getPageSize(op));
   return llvm::divideCeil(least, keys);
+}
+
+/// Returns true if query heads that share keys share a list of blocks, too.
+static bool sharesList(SdpaOp op) {
+  std::optional<int64_t> lists = getStaticSize(op.getBlockList(), kListHeads),
+                         heads = getStaticSize(op.getK(), getKeyOrder(op).head);
+  return lists == 1 || (lists && heads && *heads % *lists == 0);
+}
+
+/// Returns for how many keys a sequence has room, or a list, if that is known.
+static std::optional<int64_t> countAllKeys(SdpaOp op,
+                                           const TileRequest &request) {
+  if (!op.getBlockList())
+    return request.allKeys;
+  std::optional<int64_t> entries =
+      getStaticSize(op.getBlockList(), kListEntries);
+  if (!entries)
+    return std::nullopt;
+  return *entries * op.getBlockSize()[kBlockKeys];
 }
 
 std::optional<DividedKeys> fa4::findDividedKeys(SdpaOp op,
@@ -78,16 +100,17 @@ std::optional<DividedKeys> fa4::findDividedKeys(SdpaOp op,
                                                 const TileChoice &choice) {
   TileRequest request = getTileRequest(op, choice);
   std::optional<int64_t> queries = request.queries;
-  if (!choice.splitKeys || op.getBlockList() ||
+  // Queries that have several lists are none of one tile.
+  if (!choice.splitKeys || request.rowsDivide != 0 ||
       getDimOrder(op.getLayout()).isPacked() || !queries || *queries < 1 ||
       *queries > kMostDividedQueries ||
-      (request.allKeys && *request.allKeys <= kKeysOfSplit))
+      countAllKeys(op, request).value_or(kKeysOfSplit + 1) <= kKeysOfSplit)
     return std::nullopt;
   // Larger blocks pay where scores take the time; here it is the keys.
   request.isPlain = false;
   int64_t group = countHeadsOfGroup(op).value_or(1);
   SmallVector<int64_t> numbers = {1};
-  if (group > 1 && !dependsOnHead(op))
+  if (group > 1 && !dependsOnHead(op) && (!op.getBlockList() || sharesList(op)))
     numbers.insert(numbers.begin(), group);
   for (int64_t heads : numbers) {
     DividedKeys divided{*queries, heads,
@@ -176,7 +199,7 @@ void DividedKeysLaunch::createNumbers() {
 /// Sets the names of dimensions by the kernel's q and k.
 void DividedKeysLaunch::nameSplits(const KernelLaunch &launch) {
   const DimOrder &order = conversion.names.order;
-  splits = tile::countBlocks(launch.getKeysName(), getUnitsOfSplit());
+  splits = tile::countBlocks(launch.getKeyUnitsName(), getUnitsOfSplit());
   if (!divided.fixedBlocks)
     splits = tile::minOfSizes(splits, tile::nameSharedSize(shareCtas(
                                           launch.getDim(0, *order.batch))));
@@ -198,6 +221,7 @@ void DividedKeysLaunch::launchSplits() {
       launchVisibleBlocks(conversion, {MaskSide::Queries, kGroup});
   KernelLaunch launch(conversion);
   launch.addMatrices();
+  launch.addBlockList();
   launch.addCapturedVectors();
   if (visible)
     addVisibleBlocks(launch, *visible);

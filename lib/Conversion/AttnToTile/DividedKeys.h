@@ -18,7 +18,8 @@
 // it follows from the number of keys that there is room for alone, and splits
 // begin at multiples of a fixed number of keys: what a sequence adds up, and in
 // which order, is the same whatever else is in the call, and further splits are
-// empty.
+// empty. Where the op lists blocks, splits divide the list, which has all
+// queries.
 //
 // The query heads that share a key/value head see the same keys. Their rows are
 // in one tile: row r is of query r / headRows and head r % headRows. For

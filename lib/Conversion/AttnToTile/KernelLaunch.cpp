@@ -142,11 +142,15 @@ OpFoldResult Conversion::min(OpFoldResult a, OpFoldResult b) {
 }
 
 OpFoldResult Conversion::countKeyUnits() {
+  if (op.getBlockList())
+    return getSizes(op.getBlockList())[kListEntries];
   return op.getPageTable() ? getSizes(op.getPageTable())[kTablePages]
                            : getSizes(op.getK())[names.keyOrder.seq];
 }
 
 int64_t Conversion::getKeysOfUnit() {
+  if (op.getBlockList())
+    return op.getBlockSize()[kBlockKeys];
   return op.getPageTable() ? getPageSize(op) : 1;
 }
 
@@ -285,7 +289,7 @@ void KernelLaunch::addPageTable(Value table) {
   StringRef pages = getKeysName();
   if (llvm::isDigit(pages.front()))
     return;
-  int64_t most = kMaxSize / conversion.getKeysOfUnit();
+  int64_t most = kMaxSize / getPageSize(conversion.op);
   require(pages + " <= " + Twine(most), "the number of pages of a sequence, " +
                                             pages + ", must be at most " +
                                             Twine(most));
@@ -308,6 +312,10 @@ void KernelLaunch::addQueryList() {
   hasQueryList = true;
   addInput("query_list", op.getQueryList(), conversion.names.queryList());
   addInput("query_counts", op.getQueryCounts(), conversion.names.queryCounts());
+}
+
+StringRef KernelLaunch::getKeyUnitsName() const {
+  return blockList ? getDim(*blockList, kListEntries) : getKeysName();
 }
 
 StringRef KernelLaunch::getKeysName() const {

@@ -97,8 +97,9 @@ struct Conversion {
   mlir::OpFoldResult multiply(mlir::OpFoldResult size, int64_t factor);
   mlir::OpFoldResult add(mlir::OpFoldResult a, mlir::OpFoldResult b);
   mlir::OpFoldResult min(mlir::OpFoldResult a, mlir::OpFoldResult b);
-  /// Keys are counted one by one, or by pages where they lie in pages: returns
-  /// how many units there is room for in a sequence, and the keys of a unit.
+  /// Keys are counted one by one, by pages where they lie in pages, or by
+  /// blocks where those are listed: returns how many units there is room for in
+  /// a sequence, or in a list, and the keys of a unit.
   mlir::OpFoldResult countKeyUnits();
   int64_t getKeysOfUnit();
   /// What each of `size` has of a number of CTAs; the name is not used.
@@ -185,8 +186,8 @@ public:
   /// Returns the name of an argument's dimension.
   llvm::StringRef getDim(unsigned argument, unsigned dim) const;
   /// Returns the name of what Conversion::countKeyUnits returns, of a kernel to
-  /// which q, k and v have been added.
-  llvm::StringRef getKeysName() const;
+  /// which q, k and v, and the list, have been added.
+  llvm::StringRef getKeyUnitsName() const;
 
   /// Makes the kernel in front of the op's function, whose name and `suffix`
   /// are its name, lets `build` fill its body, and launches it in front of the
@@ -212,6 +213,8 @@ private:
   void require(const llvm::Twine &condition, const llvm::Twine &message);
   void requireSizes();
   void addPageTable(mlir::Value table);
+  /// Returns the name of the keys, or of the pages, of a sequence.
+  llvm::StringRef getKeysName() const;
   void addCapturedTable(unsigned capture, mlir::Value table);
   /// Requires that the table that is the last argument has an element wherever
   /// a region reads it at an index with which it is called.

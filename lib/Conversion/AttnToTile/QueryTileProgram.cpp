@@ -89,17 +89,22 @@ void QueryTileProgram::computeKeyBlocks() {
   if (!endBlock)
     endBlock = blocksUpTo(numKeys);
   numBlocks = max(sub(endBlock, firstBlock), 1);
-  if (split) {
-    fixedBlocks ? takeFixedBlocks(firstBlock) : takeBlocksOfSplit(firstBlock);
-    endOfFull = min(endOfFull, numKeys);
-  } else if (hasList()) {
+  if (hasList()) {
     takeListedBlocks();
+    endOfFull = min(endOfFull, numKeys);
+  } else if (split) {
+    takePart(firstBlock);
     endOfFull = min(endOfFull, numKeys);
   } else {
     endBlock = add(firstBlock, numBlocks);
     lastBlock = sub(endBlock, one);
   }
   computeMaskedSteps(add(lastBlock, one), endOfFull);
+}
+
+/// Takes the split's part of `numBlocks` blocks.
+void QueryTileProgram::takePart(Value firstBlock) {
+  fixedBlocks ? takeFixedBlocks(firstBlock) : takeBlocksOfSplit(firstBlock);
 }
 
 /// Of n splits, split s has blocks [s m / n, (s + 1) m / n) of m. With fewer
@@ -126,13 +131,16 @@ void QueryTileProgram::takeFixedBlocks(Value firstBlock) {
 /// without keys if there are none.
 void QueryTileProgram::takeListedBlocks() {
   Value heads = size(getArgument("q"), order.head);
-  takeBlocks(zero, findList(firstRow, head, heads));
+  numBlocks = findList(firstRow, head, heads);
+  split ? takePart(zero) : takeBlocks(zero, numBlocks);
   // Masks count steps down from the last one of all blocks (getStepOfBlock).
   lastBlock = sub(blocksUpTo(numKeys), one);
 }
 
 Value QueryTileProgram::getStepOfBlock(Value j) {
-  return hasList() ? sub(lastBlock, getListedBlock(j, numKeys)) : j;
+  if (!hasList())
+    return j;
+  return sub(lastBlock, getListedBlock(add(firstTaken, j), numKeys));
 }
 
 /// Takes blocks [first, end), or one block without keys if there are none.
@@ -140,6 +148,7 @@ void QueryTileProgram::takeBlocks(Value first, Value end) {
   Value isEmpty = less(end, add(first, one), arith::CmpIPredicate::slt);
   numKeys = arith::SelectOp::create(b, isEmpty, zero, numKeys);
   numBlocks = max(sub(end, first), 1);
+  firstTaken = first;
   lastBlock = sub(add(first, numBlocks), one);
 }
 

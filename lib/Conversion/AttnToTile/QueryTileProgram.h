@@ -65,6 +65,7 @@ protected:
 private:
   void computeMaskedSteps(mlir::Value endBlock, mlir::Value endOfFull);
   mlir::Value rowPositions(mlir::Value start);
+  void takePart(mlir::Value firstBlock);
   void takeBlocksOfSplit(mlir::Value firstBlock);
   void takeFixedBlocks(mlir::Value firstBlock);
   void takeBlocks(mlir::Value first, mlir::Value end);
@@ -77,6 +78,7 @@ private:
   mlir::Value blocksBelow(mlir::Value key) { return floorDiv(key, keys); }
   mlir::Value blocksUpTo(mlir::Value key) { return ceilDiv(key, keys); }
 
+  mlir::Value firstTaken;  ///< The first block that the loop visits.
   int64_t tileQueries;     ///< The queries of a tile.
   int64_t headRows = 1;    ///< The rows of a query.
   int64_t heads = 1;       ///< The heads to which these belong.

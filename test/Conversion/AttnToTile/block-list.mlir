@@ -33,12 +33,29 @@ func.func @parts(%q: tensor<1x?x1x64xbf16>, %k: tensor<1x?x1x64xbf16>, %list: te
   return %o : tensor<1x?x1x64xbf16>
 }
 
-// Few queries of one list have no splits.
+// Few queries of one list: splits have parts of the list, at most one for each 256 keys for which it has room, and the heads
+// that share keys have one tile.
 // CHECK-LABEL: tile.kernel @step_kernel(
-// CHECK-NOT: split
-// CHECK: tile.load_scalar
+// CHECK-SAME: %[[LIST:[^:]*]]: memref<?x2x1x16xi32> {{{.*}}tile.name = "block_list"}
+// CHECK-SAME: %[[COUNTS:[^:]*]]: memref<?x2x1xi32> {{{.*}}tile.name = "block_counts"}
+// CHECK-SAME: tile.dims = ["B", "2", "min(4, {{.*}})", "4", "128"], {{.*}}tile.name = "split_sum"
+// CHECK: %[[AT:.*]]:3 = tile.work_tile
+// CHECK: tile.load_scalar %[[COUNTS]][%[[AT]]#2, %[[AT]]#1, %c0]
+// CHECK: scf.for %[[J:.*]] = %c0
+// CHECK: %[[PART:.*]] = arith.addi %{{.*}}, %[[J]]
+// CHECK: tile.load_scalar %[[LIST]][%[[AT]]#2, %[[AT]]#1, %c0, %[[PART]]]
+// CHECK-LABEL: tile.kernel @step_merge_kernel(
 func.func @step(%q: tensor<?x1x8x128xbf16>, %k: tensor<?x?x2x128xbf16>, %list: tensor<?x2x1x16xi32>, %counts: tensor<?x2x1xi32>) -> tensor<?x1x8x128xbf16> {
   %o = attn.sdpa %q, %k, %k layout<bshd> block_list(%list, %counts : tensor<?x2x1x16xi32>, tensor<?x2x1xi32>) block_size [64, 64]
+    : tensor<?x1x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16> -> tensor<?x1x8x128xbf16>
+  return %o : tensor<?x1x8x128xbf16>
+}
+
+// Each query head has a list of its own, and a tile.
+// CHECK-LABEL: tile.kernel @lists_of_query_heads_kernel(
+// CHECK-SAME: tile.dims = ["B", "8", "{{.*}}", "1", "128"], {{.*}}tile.name = "split_sum"
+func.func @lists_of_query_heads(%q: tensor<?x1x8x128xbf16>, %k: tensor<?x?x2x128xbf16>, %list: tensor<?x8x1x?xi32>, %counts: tensor<?x8x1xi32>) -> tensor<?x1x8x128xbf16> {
+  %o = attn.sdpa %q, %k, %k layout<bshd> block_list(%list, %counts : tensor<?x8x1x?xi32>, tensor<?x8x1xi32>) block_size [1, 64]
     : tensor<?x1x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16> -> tensor<?x1x8x128xbf16>
   return %o : tensor<?x1x8x128xbf16>
 }
