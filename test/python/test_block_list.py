@@ -136,6 +136,14 @@ def test_time():
     assert 1.2 < times[1].cycles / times[0].cycles < 2
 
 
+def test_time_of_few_blocks():
+    """Blocks that nobody lists cost nothing: a longer cache takes no longer, whose keys memory could not bring in that time."""
+    made = fa4.compile(fa4.sdpa(q="B 1 32 128", k="B Sk 8 128", block_list=(1, 64)), chip="sm_90a")
+    lists = np.tile(np.arange(0, 48, 3, dtype=np.int32), (2, 8, 1, 1))
+    times = [made.time(B=2, Sk=keys, block_list=lists, block_counts=np.full((2, 8, 1), 16, np.int32)) for keys in (4096, 65536)]
+    assert times[1].cycles < 1.05 * times[0].cycles
+
+
 @pytest.mark.parametrize("sizes", [128, (128,), (128, 0), (128, 64.0), "12", (True, 64)])
 def test_spec_errors(sizes):
     """What is no pair of sizes is refused in words."""

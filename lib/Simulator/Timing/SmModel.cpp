@@ -104,7 +104,12 @@ double SmModel::loadLatency(uint64_t address, bool mayCache) {
 
 void SmModel::touch(const AsyncWork &work) {
   for (const AccessRange &range : work.global)
-    chip.touched.insert(range.address / lineBytes);
+    for (uint32_t row = 0; row < range.rows; ++row) {
+      uint64_t first = range.address + row * range.stride;
+      for (uint64_t line = first / lineBytes;
+           line * lineBytes < first + range.bytes; ++line)
+        chip.touched.insert(line);
+    }
 }
 
 AsyncTimes SmModel::bulkLoad(double at, const AsyncWork &work) {

@@ -145,7 +145,9 @@ private:
     sum.flops += cluster.flops;
     sum.tensor += cluster.tensor * grid.ctasPerCluster / chip.busySms;
   }
-  void findBounds(const Sample &sum);
+  /// `sum` is the work of all clusters, of which `simulated` have run.
+  void findBounds(const Sample &sum, double simulated);
+  double countMovedBytes(double simulated) const;
 
   TimedProgram timed;
   GlobalMemory &memory;
@@ -449,7 +451,7 @@ void Launch::runEvery() {
     for (auto &sm : place.sms)
       sum.tensor += sm->tensor.busy / chip.busySms;
   result.cycles = last;
-  findBounds(sum);
+  findBounds(sum, grid.clusterCount);
 }
 
 //===----------------------------------------------------------------------===//
@@ -676,13 +678,13 @@ void Launch::runSampled() {
     addCluster(sum, value);
     return value.cycles;
   });
-  findBounds(sum);
+  findBounds(sum, samples.size());
 }
 
 void Launch::runFirst() {
   sampleAll({0});
   result.cycles = samples[0].cycles;
-  findBounds(samples[0]);
+  findBounds(samples[0], samples.size());
   result.cycles = samples[0].cycles;
 }
 
@@ -766,7 +768,7 @@ bool Launch::runEven() {
   Sample sum;
   addCluster(sum, {0, found.flops * share, found.tensor * share});
   result.cycles = found.cycles;
-  findBounds(sum);
+  findBounds(sum, samples.size());
   return true;
 }
 
@@ -798,7 +800,7 @@ void Launch::runResident() {
     addCluster(sum, lookup(samples, i));
   for (const auto &[index, found] : samples)
     result.cycles = std::max(result.cycles, found.cycles);
-  findBounds(sum);
+  findBounds(sum, samples.size());
 }
 
 void Launch::runTakers() {
@@ -813,25 +815,37 @@ void Launch::runTakers() {
   double rounds = double(grid.clusterCount) / running;
   sum.flops = found.flops / std::ceil(rounds) * grid.clusterCount;
   sum.tensor = found.tensor * rounds / std::ceil(rounds);
-  findBounds(sum);
+  findBounds(sum, rounds);
 }
 
 //===----------------------------------------------------------------------===//
 // Results
 //===----------------------------------------------------------------------===//
 
-void Launch::findBounds(const Sample &sum) {
+/// Returns how many bytes DRAM moves at least: what the simulated clusters have
+/// touched, for all clusters as many times as these are, but no tensor more
+/// than once.
+double Launch::countMovedBytes(double simulated) const {
+  // What a sample leaves out of a tensor may be chance, if it is little.
+  constexpr double nearlyAll = 0.9;
+  llvm::DenseMap<const Allocation *, uint64_t> touched;
+  for (uint64_t line : chip.touched)
+    if (const Allocation *allocation = memory.find(line * SmModel::lineBytes))
+      touched[allocation] += SmModel::lineBytes;
+  double bytes = 0;
+  for (auto [allocation, count] : touched) {
+    double all = allocation->bytes;
+    double moved = count * grid.clusterCount / simulated;
+    bytes += moved > nearlyAll * all ? all : moved;
+  }
+  return bytes;
+}
+
+void Launch::findBounds(const Sample &sum, double simulated) {
   result.flops = sum.flops;
   if (sum.tensor > 0)
     result.bounds.push_back({"tensor cores", sum.tensor});
-  // Each tensor that the simulated CTAs have touched is moved at least once.
-  llvm::DenseSet<const Allocation *> touched;
-  for (uint64_t line : chip.touched)
-    if (const Allocation *allocation = memory.find(line * SmModel::lineBytes))
-      touched.insert(allocation);
-  double bytes = 0;
-  for (const Allocation *allocation : touched)
-    bytes += allocation->bytes;
+  double bytes = countMovedBytes(simulated);
   double bytesPerClock = chip[P::DramRate] * 1e3 / chip[P::ClockGHz];
   if (bytes > 0)
     result.bounds.push_back({"DRAM", bytes / bytesPerClock});
