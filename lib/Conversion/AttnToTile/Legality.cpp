@@ -447,8 +447,7 @@ static constexpr Check kChecks[] = {
     {checkSmallerTiles, "ask for fewer steps, or for none"},
     {checkTurns,
      "leave out deterministic, or the block_list, and use a layout with a "
-     "batch "
-     "dimension (bshd, bhsd, sbhd), with sequences padded to one length: "
+     "batch dimension (bshd, bhsd, sbhd), with sequences padded to one length: "
      "seqlens_k(...) hides the keys behind each"},
     {ofOp<checkOperands>,
      "copy the operand to a memref without strides in the default memory "
