@@ -102,8 +102,7 @@ void KeyTileProgram::takeListedBlocks() {
   numSteps = max(mul(max(blocks, 1), group), 1);
 }
 
-Value KeyTileProgram::getQueryBlock(Value step) {
-  Value passed = fold<arith::DivUIOp>(step, group);
+Value KeyTileProgram::getQueryBlock(Value passed) {
   if (isReversed())
     return sub(sub(endBlock, one), passed);
   return hasList() ? getListedBlock(passed, numQueries)

@@ -25,10 +25,10 @@ protected:
   void computePosition();
   void computeSteps();
   bool isReversed();
-  /// Returns the number of the block of queries on which a step works. A list
-  /// may have any number, so that there may be no such block: all of its
-  /// queries are masked then.
-  mlir::Value getQueryBlock(mlir::Value step);
+  /// Returns the number of the block of queries behind `passed` ones of the
+  /// loop. A list may have any number, so that there may be no such block: all
+  /// of its queries are masked then.
+  mlir::Value getQueryBlock(mlir::Value passed);
   /// Returns the step in which a loop over all blocks would work on the block
   /// that `step` works on: another one if a list has the blocks.
   mlir::Value getStepOfBlock(mlir::Value step, mlir::Value block);

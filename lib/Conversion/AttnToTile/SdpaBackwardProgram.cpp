@@ -73,9 +73,10 @@ private:
   struct Exponents {
     Value exponents, derivative;
   };
-  /// What decides which scores of a step are masked.
+  /// What decides which scores of a block are masked: the step in which a loop
+  /// over all blocks would work on it, and its first query.
   struct MaskedStep {
-    Value step, queryBlock;
+    Value step, firstQuery;
   };
   Exponents buildExponents(Value tk, Value tq, Value tterms,
                            const MaskedStep &masked, Value firstQuery,
@@ -203,10 +204,9 @@ SdpaBackwardProgram::buildExponents(Value tk, Value tq, Value tterms,
     result.derivative = modified.derivative;
     exponents = addShift(modified.scores, firstQuery, queryHead);
   }
-  Value step = getStepOfBlock(masked.step, masked.queryBlock);
-  result.exponents = maskSteps(exponents, step, ofBand, ofMask, arguments, [&] {
-    return visibleQueries(mul(masked.queryBlock, index(queries)));
-  });
+  result.exponents =
+      maskSteps(exponents, masked.step, ofBand, ofMask, arguments,
+                [&] { return visibleQueries(masked.firstQuery); });
   return result;
 }
 
@@ -271,10 +271,13 @@ SdpaBackwardProgram::KeyGradients
 SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
                                const KeyGradients &state) {
   Value passed = fold<arith::DivUIOp>(step, group);
+  Value queryBlock = getQueryBlock(passed);
   Value queryHead = add(mul(kvHead, group), sub(step, mul(passed, group)));
-  Value queryBlock = getQueryBlock(step);
   Value loaded = getLoadedBlock(queryBlock);
   Value firstQuery = mul(loaded, index(queries));
+  MaskedStep masked = {getStepOfBlock(step, queryBlock), firstQuery};
+  if (loaded != queryBlock)
+    masked.firstQuery = mul(queryBlock, index(queries));
 
   // P^T = exp2(c score_mod(S^T) + shift)
   Value tq = loadTile(q, queries, firstQuery, queryHead);
@@ -282,7 +285,7 @@ SdpaBackwardProgram::buildStep(Value tk, Value tv, Value step,
                                    rowIndices(terms, firstQuery, queryHead))
                        : Value();
   Exponents block =
-      buildExponents(tk, tq, tterms, {step, queryBlock}, firstQuery, queryHead);
+      buildExponents(tk, tq, tterms, masked, firstQuery, queryHead);
   Value p = math::Exp2Op::create(b, block.exponents);
   // The derivative is needed no longer once it has met the probabilities, which
   // leave their registers for the product.
