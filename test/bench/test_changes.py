@@ -305,7 +305,7 @@ def test_one_thing_at_a_time(run):
     assert "no change has a match of 'nothing'" in run("{}", "{}", "--only", "nothing")[0]
 
 
-@pytest.mark.skipif(not change_command.RECORDED.exists(), reason="nothing was measured")
+@pytest.mark.skipif(not change_command.RECORDED.exists(), reason="needs bench/timing-changes.json")
 def test_page_is_what_was_recorded():
     """The page of changes must be what the records give, and these must be of changes that there are."""
     recorded, modelled = change_report.read_recorded(change_command.RECORDED), change_report.read_modelled(change_command.MODELLED)

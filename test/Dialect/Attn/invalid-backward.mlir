@@ -231,7 +231,7 @@ func.func @wrt_no_mod(%q: !q, %l: !l, %c0: f32) {
 
 func.func @wrt_without(%q: tensor<1x8x2x16xf16>, %l: tensor<1x2x8xf32>, %c0: f32) {
   // expected-error @+1 {{has 1 results behind dq, dk, dv and dsinks, but 'wrt' asks for 0}}
-  %0:4 = "attn.sdpa_backward"(%q, %q, %q, %q, %q, %l, %c0) <{layout = #attn.layout<bshd>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 1>}> ({
+  %0:4 = "attn.sdpa_backward"(%q, %q, %q, %q, %q, %l, %c0) <{layout = #attn.layout<bshd>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 1>}> ({
     ^bb0(%arg3: f32, %arg4: index, %arg5: index, %arg6: index, %arg7: index, %arg8: f32):
       "attn.yield"(%arg3) : (f32) -> ()
     }, {
