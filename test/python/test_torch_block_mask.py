@@ -90,6 +90,17 @@ def test_blocks_of_each_sequence():
     assert close(out, wanted_of(q, k, v, seen)) and lse.shape == (B, HQ, S)
 
 
+@pytest.mark.parametrize("heads", [1, HKV, HQ])
+def test_one_query(heads):
+    """A step of decoding with blocks that are selected: kernels know how many heads have lists, and CTAs divide the lists."""
+    (q, k, v), seen = inputs(), draw_blocks(heads)[:, :, :1]
+    indices, counts = lists_of(seen)
+    mask = theirs.BlockMask.from_kv_blocks(counts, indices, BLOCK_SIZE=SIZE, seq_lengths=(1, S))
+    out = fa4.torch.flex_attention(q[:, :, :1], k, v, None, mask, enable_gqa=True)
+    seen = seen.repeat_interleave(HQ // heads, 1) if heads > 1 else seen
+    assert close(out, wanted_of(q, k, v, seen.expand(-1, -1, ROWS, -1))[:, :, :1])
+
+
 def test_full_blocks():
     """Blocks below the diagonal do not ask the mask_mod, and those on it do: both must be seen."""
     (q, k, v), seen = inputs(), draw_blocks(1)

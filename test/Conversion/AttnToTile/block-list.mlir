@@ -40,10 +40,11 @@ func.func @parts(%q: tensor<1x?x1x64xbf16>, %k: tensor<1x?x1x64xbf16>, %list: te
 // CHECK-SAME: %[[COUNTS:[^:]*]]: memref<?x2x1xi32> {{{.*}}tile.name = "block_counts"}
 // CHECK-SAME: tile.dims = ["B", "2", "min(4, {{.*}})", "4", "128"], {{.*}}tile.name = "split_sum"
 // CHECK: %[[AT:.*]]:3 = tile.work_tile
-// CHECK: tile.load_scalar %[[COUNTS]][%[[AT]]#2, %[[AT]]#1, %c0]
+// CHECK: %[[HEAD:.*]] = arith.divui
+// CHECK: tile.load_scalar %[[COUNTS]][%[[AT]]#2, %[[HEAD]], %c0]
 // CHECK: scf.for %[[J:.*]] = %c0
 // CHECK: %[[PART:.*]] = arith.addi %{{.*}}, %[[J]]
-// CHECK: tile.load_scalar %[[LIST]][%[[AT]]#2, %[[AT]]#1, %c0, %[[PART]]]
+// CHECK: tile.load_scalar %[[LIST]][%[[AT]]#2, %[[HEAD]], %c0, %[[PART]]]
 // CHECK-LABEL: tile.kernel @step_merge_kernel(
 func.func @step(%q: tensor<?x1x8x128xbf16>, %k: tensor<?x?x2x128xbf16>, %list: tensor<?x2x1x16xi32>, %counts: tensor<?x2x1xi32>) -> tensor<?x1x8x128xbf16> {
   %o = attn.sdpa %q, %k, %k layout<bshd> block_list(%list, %counts : tensor<?x2x1x16xi32>, tensor<?x2x1xi32>) block_size [64, 64]
