@@ -120,15 +120,15 @@ def _kind_of(capture: str) -> str:
     return f"tensor-{element}" if shape else element
 
 
-def _refuse_gradient(spec: Spec, k: torch.Tensor, block_list: torch.Tensor | None):
-    """Raises SpecError where there is no gradient of a call."""
-    without, instead = spec.without_gradient, ""
-    if block_list is not None:
-        lists, heads = block_list.shape[1], k.shape[spec.layout.index("h")]
-        if lists and heads % lists:
-            without, instead = f"lists for each of {lists} heads, where {heads} heads have keys", "repeat k and v for each query head, "
-    if without:
-        raise SpecError(f"there is no gradient of {without}: {instead}call under torch.no_grad(), or give tensors that require none")
+def _keys_of_each_list(spec: Spec, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, block_list: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """k and v of a call that has a gradient, whose kernels take one list for all query heads that share keys. Where query heads have lists of their
+    own, each has a copy of its keys, and the gradients of the copies add up."""
+    head = spec.layout.index("h")
+    heads, lists = k.shape[head], block_list.shape[1]
+    if not lists or not heads or heads % lists == 0 or q.shape[head] % heads:
+        return k, v
+    group = q.shape[head] // heads
+    return k.repeat_interleave(group, head), v.repeat_interleave(group, head)
 
 
 def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) -> Callable:
@@ -155,7 +155,8 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     a page that k does not have counts as one of zeros. There is no gradient: a call whose tensors require one is a SpecError.
 
     Where the spec has `block_list`, a call gives it and `block_counts`, of torch.int32. Nothing waits for them: a number of no block counts for
-    nothing. The gradient's kernels want blocks of multiples of 128 queries and keys, and one list for the query heads that share keys.
+    nothing. The gradient's kernels want blocks of multiples of 128 queries and keys, and one list for the query heads that share keys: where query
+    heads have lists of their own, and tensors require a gradient, k and v are copied for each.
 
     Kernels are compiled at the first call, and that of the gradient at the first backward(), for the GPU that the tensors are on. Where the GPU has
     a kernel of the forward op alone, a call works whether or not a tensor requires a gradient, and backward() is a CompileError. Raises SpecError,
@@ -186,8 +187,9 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
         beside |= {"sinks": sinks, "seqlens_k": seqlens_k, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
         shapes = _check_operands(spec, {"q": q, "k": k, "v": v, **beside})
         _refuse_tangents(q, k, v, sinks)
-        if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in (q, k, v, sinks)):
-            _refuse_gradient(spec, k, block_list)
+        needs_gradient = torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in (q, k, v, sinks))
+        if spec.without_gradient and needs_gradient:
+            raise SpecError(f"there is no gradient of {spec.without_gradient}: call under torch.no_grad(), or give tensors that require none")
         read = {name: captures[name] for name in tables}
         for name, each in read.items():
             _check_dtype(name, each, spec.captures[name].split()[0])
@@ -195,6 +197,8 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
             if each.requires_grad and torch.is_grad_enabled():
                 raise SpecError(f"{name} requires a gradient, and captured tensors have none: give {name}.detach()")
         spec.bind(shapes | {name: each.shape for name, each in read.items()})
+        if spec.block_list and needs_gradient:
+            k, v = _keys_of_each_list(spec, q, k, v, block_list)
         numbers = [float(as_number(name, captures[name], kind)) for name, kind in spec.captures.items() if name not in tables]
         if copy:
             q, k, v = (each if torch_ops.is_accessible(each) else each.contiguous() for each in (q, k, v))

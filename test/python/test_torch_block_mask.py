@@ -126,9 +126,9 @@ def test_torch_compile():
     assert close(compiled(q, k, v), wanted_of(q, k, v, seen))
 
 
-@pytest.mark.parametrize("heads", [1, HKV])
+@pytest.mark.parametrize("heads", [1, HKV, HQ])
 def test_gradient(heads):
-    """Gradients are those of attention with the keys of listed blocks."""
+    """Gradients are those of attention with the keys of listed blocks, also where query heads that share keys have lists of their own."""
     tensors, seen = [each.requires_grad_() for each in inputs()], draw_blocks(heads)
     dout = torch.randn(B, HQ, S, D).to(torch.bfloat16)
     got = torch.autograd.grad(fa4.torch.flex_attention(*tensors, None, block_mask_of(seen, mask_mod=causal)), tensors, dout)
@@ -136,13 +136,6 @@ def test_gradient(heads):
     seen = seen.repeat_interleave(HQ // heads, 1)
     wanted = torch.autograd.grad(wanted_of(*exact, seen, causal), exact, dout.double())
     assert all((each - of).abs().max() < 2e-2 * max(1, of.abs().max()) for each, of in zip(got, wanted))
-
-
-def test_gradient_of_lists_of_query_heads():
-    """Query heads that share keys have lists of their own: a call whose tensors require a gradient is refused, in words."""
-    q, k, v = inputs()
-    with pytest.raises(fa4.SpecError, match="no gradient of lists for each of 4 heads, where 2 heads have keys: repeat k and v for each query head"):
-        fa4.torch.flex_attention(q.requires_grad_(), k, v, None, block_mask_of(draw_blocks(HQ)))
 
 
 def test_full_blocks_that_hide_keys():
