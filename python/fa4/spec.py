@@ -600,6 +600,6 @@ def sdpa_backward(q, k, v=None, *, deterministic: bool = False, name: str = "sdp
 
     With `block_list` a call has the forward's lists, and the same blocks by blocks of keys (FlexAttention's q_indices and q_num_blocks): query_list,
     [B, ListHeads, ListKeyBlocks, ListQueries] of i32, has the blocks of queries that see block j of keys in its row j, and query_counts, [B, ListHeads,
-    ListKeyBlocks], how many. Queries and keys are in multiples of 128 then, and heads that share keys share a list."""
+    ListKeyBlocks], how many. Queries and keys are in multiples of 128 then (keys of 64 on Hopper), and heads that share keys share a list."""
     form.pop("lse", None)
     return replace(sdpa(q, k, v, **form).backward(deterministic), name=name)

@@ -125,7 +125,7 @@ def _keys_of_each_list(spec: Spec, q: torch.Tensor, k: torch.Tensor, v: torch.Te
     own, each has a copy of its keys, and the gradients of the copies add up."""
     head = spec.layout.index("h")
     heads, lists = k.shape[head], block_list.shape[1]
-    if not lists or not heads or heads % lists == 0 or q.shape[head] % heads:
+    if not lists or not heads or heads % lists == 0 or q.shape[head] % heads or q.shape[head] % lists:
         return k, v
     group = q.shape[head] // heads
     return k.repeat_interleave(group, head), v.repeat_interleave(group, head)
@@ -155,7 +155,7 @@ def attention(spec: Spec, *, deterministic: bool = False, copy: bool = False) ->
     a page that k does not have counts as one of zeros. There is no gradient: a call whose tensors require one is a SpecError.
 
     Where the spec has `block_list`, a call gives it and `block_counts`, of torch.int32. Nothing waits for them: a number of no block counts for
-    nothing. The gradient's kernels want blocks of multiples of 128 queries and keys, and one list for the query heads that share keys: where query
+    nothing. The gradient's kernels want blocks of multiples of 128 queries and keys (64 keys on Hopper), and one list for the query heads that share keys: where query
     heads have lists of their own, and tensors require a gradient, k and v are copied for each.
 
     Kernels are compiled at the first call, and that of the gradient at the first backward(), for the GPU that the tensors are on. Where the GPU has

@@ -39,9 +39,13 @@ FORMS = {
     "softcap": dict(sizes=Sizes(1, 300, 300, 1, 1), lists=BlockLists(256, 128), wrt=(0,), **SCORE_MODS["softcap"]),
     "persistent": dict(sizes=Sizes(2, 400, 300, 2, 1), lists=LISTS, options=("--schedule=static",)),
 }  # fmt: skip
-# Forms of which one chip has a kernel: dq has one of its own there, and lists may have blocks of 64 queries.
+# Forms of which one chip has a kernel: dq has one of its own there, and lists may have blocks of 64 queries or keys.
 OF_HOPPER = {
     "deterministic": dict(sizes=Sizes(1, 300, 300, 1, 2), lists=LISTS, deterministic=True, mask=Mask.causal(BR)),
+    "64 keys": dict(sizes=Sizes(2, 300, 300, 1, 2), lists=BlockLists(128, 64), mask=Mask.causal(BR), head_dim=128),
+    "192 keys, alibi": dict(sizes=Sizes(1, 200, 500, 1, 2), lists=BlockLists(64, 192), **SCORE_MODS["alibi"]),
+    "64 keys, softcap": dict(sizes=Sizes(1, 200, 300, 1, 1), lists=BlockLists(128, 64), wrt=(0,), **SCORE_MODS["softcap"]),
+    "64 keys, packed": dict(sizes=Sizes(3, 200, 300, 1, 1), lists=BlockLists(128, 64), layout="thd", packed=((200, 300), (0, 5), (129, 64)), mask=Mask.causal(BR)),
     "64 queries": dict(sizes=Sizes(1, 300, 300, 1, 2), lists=BlockLists(64, 128), mask=Mask.causal(BR), head_dim=128),
 }
 CASES = {(name, chip): form for chip in CHIPS for name, form in FORMS.items()} | {(name, "sm_90a"): form for name, form in OF_HOPPER.items()}

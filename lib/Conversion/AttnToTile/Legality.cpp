@@ -438,9 +438,10 @@ static Reason ofOp(AttentionOpInterface op, const TargetDescription &,
 static constexpr Check kChecks[] = {
     {checkElementTypes,
      "convert q, k, v and out to bf16 or f16 in front of the op and behind it"},
-    {checkBlocks, "list blocks of 128 queries and 64 or 128 keys (a gradient: "
-                  "128 keys, and a query_list), or ask for a number of keys "
-                  "that divides them"},
+    {checkBlocks,
+     "list blocks of 128 queries and 64 or 128 keys (a gradient on "
+     "Blackwell: 128 keys; each gradient: a query_list, too), or "
+     "ask for a number of keys that divides them"},
     {checkHeadDims, ""}, // See adviseOnHeadDims.
     {ofOp<checkPages>, "give k and v a static page size, which is 16, 32, 64, "
                        "128 or another multiple of 16"},

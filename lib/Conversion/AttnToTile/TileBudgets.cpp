@@ -378,8 +378,8 @@ static void divideSums(BackwardTiles &tiles, HeadDims dims, int64_t queries,
                        int64_t native) {
   tiles.queries = queries;
   tiles.sumQueries = std::min(queries, native);
-  bool isCut =
-      queries == native && dims.qk % (kQueryTiles * kSwizzleColumns) == 0;
+  bool isCut = tiles.keys == kQueryTiles * native && queries == native &&
+               dims.qk % (kQueryTiles * kSwizzleColumns) == 0;
   tiles.sumColumns = isCut ? dims.qk / kQueryTiles : dims.qk;
 }
 
@@ -396,7 +396,10 @@ chooseFragmentBackwardTiles(const TargetDescription &target, HeadDims dims,
   BackwardTiles tiles;
   int64_t passedOver = 0;
   tiles.rows = tiles.heads = 2 * native;
+  // A tile of keys is in one block that the op lists.
   tiles.keys = kQueryTiles * native;
+  if (request.keysDivide % tiles.keys != 0)
+    tiles.keys = native;
   tiles.queries = tiles.sinkQueries = tiles.captureKeys = native;
   tiles.captureRows = kQueryTiles * native;
   if (!request.deterministic && !request.hasDerivative) {
@@ -405,7 +408,8 @@ chooseFragmentBackwardTiles(const TargetDescription &target, HeadDims dims,
     if (request.isLinear && !request.hasMaskArithmetic)
       numbers.insert(numbers.begin(), kQueryTiles * native);
     for (int64_t queries : numbers) {
-      if (request.rowsDivide % queries != 0)
+      // With one role, a block of queries is one part of dq.
+      if (request.rowsDivide % queries != 0 || queries > tiles.keys)
         continue;
       divideSums(tiles, dims, queries, native);
       tiles.exceeded =

@@ -53,8 +53,10 @@ BackwardRequest fa4::getBackwardRequest(SdpaBackwardOp op,
       fa4::readsTables(op) &&
       (!linear || linear->hasTerm(isMixed) || readsTablesInMask(op));
   request.smaller = choice.smaller;
-  if (op.getBlockList())
+  if (op.getBlockList()) {
     request.rowsDivide = op.getBlockSize()[kBlockQueries];
+    request.keysDivide = op.getBlockSize()[kBlockKeys];
+  }
   return request;
 }
 

@@ -127,7 +127,7 @@ struct BackwardRequest {
   bool hasMaskArithmetic = false;
   /// As those of TileRequest.
   bool readsTables = false;
-  int64_t rowsDivide = 0;
+  int64_t rowsDivide = 0, keysDivide = 0;
   /// As that of TileChoice.
   int64_t smaller = 0;
 };
