@@ -10,7 +10,7 @@ import pytest
 from ml_dtypes import bfloat16
 
 from fa4_testing import gpu
-from fa4_testing.programs import on_cpu
+from fa4_testing.programs import on_cpu, random_programs
 from fa4_testing.programs.block_lists import BlockLists
 from fa4_testing.programs.forms import ALL, BR, NEAR, SCORE_MODS, TL
 from fa4_testing.programs.gradient import Gradient, run
@@ -56,6 +56,14 @@ CASES = {(name, chip): form for chip in CHIPS for name, form in FORMS.items()} |
 def test_form(name, chip, tmp_path):
     """Gradients must be right under two schedules."""
     run(Gradient(**CASES[name, chip], chip=chip), tmp_path, seeds=(0, 1))
+
+
+@pytest.mark.skipif(not gpu.find_ptxas(), reason="needs ptxas")
+def test_derivatives_have_registers(tmp_path):
+    """Beside a derivative, a row of scores fits into registers part by part: with the branch of a mask in the loop, 3 KB of them were spilled."""
+    gradient, _ = random_programs.make(77, 268, gradient=True)
+    assert gradient.lists and gradient.score
+    run(gradient, tmp_path, ptxas=True)
 
 
 @pytest.mark.skipif(not gpu.has_tools("fa4-opt"), reason="needs fa4-opt")

@@ -48,3 +48,14 @@ Value ListedProgram::getListedBlock(Value step, Value numColumns) {
   listed = arith::SelectOp::create(b, isBefore, end, min(max(listed, 0), end));
   return add(mul(listed, parts), fold<arith::RemUIOp>(step, parts));
 }
+
+Value ListedProgram::maskBlock(Value tile, Value step,
+                               const MaskedSteps &ofBand,
+                               const std::optional<MaskedSteps> &ofMask,
+                               ArrayRef<TileValue> arguments,
+                               llvm::function_ref<Value()> visible,
+                               bool inParts) {
+  if (hasList() && inParts)
+    return maskAlways(tile, arguments, visible());
+  return maskSteps(tile, step, ofBand, ofMask, arguments, visible);
+}

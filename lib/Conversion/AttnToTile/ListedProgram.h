@@ -34,6 +34,15 @@ protected:
   /// step visits, of `numColumns`. A number of no listed block stands for the
   /// one behind the last.
   mlir::Value getListedBlock(mlir::Value step, mlir::Value numColumns);
+  /// Does the same as maskSteps. `inParts` tells that the scores of a row fit
+  /// into registers part by part only, as beside a derivative: the branch of
+  /// maskSteps, which a list leaves in the loop, would need all of them.
+  mlir::Value maskBlock(mlir::Value tile, mlir::Value step,
+                        const MaskedSteps &ofBand,
+                        const std::optional<MaskedSteps> &ofMask,
+                        llvm::ArrayRef<TileValue> arguments,
+                        llvm::function_ref<mlir::Value()> visible,
+                        bool inParts);
 
 private:
   const int64_t listedColumns;

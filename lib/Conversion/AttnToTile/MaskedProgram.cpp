@@ -80,6 +80,11 @@ MaskedProgram::MaskedSteps MaskedProgram::unite(const MaskedSteps &x,
   return both;
 }
 
+Value MaskedProgram::maskAlways(Value tile, ArrayRef<TileValue> arguments,
+                                Value visible) {
+  return hide(applyMaskMod(tile, arguments), visible);
+}
+
 Value MaskedProgram::maskSteps(Value tile, Value step,
                                const MaskedSteps &ofBand,
                                const std::optional<MaskedSteps> &ofMask,

@@ -40,6 +40,10 @@ protected:
                         const std::optional<MaskedSteps> &ofMask,
                         llvm::ArrayRef<TileValue> arguments,
                         llvm::function_ref<mlir::Value()> visible);
+  /// Sets the elements of a tile that mask_mod hides, or that are not
+  /// `visible`, to -inf in each step, without a branch.
+  mlir::Value maskAlways(mlir::Value tile, llvm::ArrayRef<TileValue> arguments,
+                         mlir::Value visible);
 
 private:
   /// Sets the elements of a tile that are not `visible` to -inf.

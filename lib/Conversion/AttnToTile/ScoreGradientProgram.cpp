@@ -51,8 +51,10 @@ Value ScoreGradientProgram::buildWeights(Value scores, Value step,
                           overColumns(rowShift, keys));
   exponents = addTerms(
       all, {exponents, /*overRows=*/true, /*overColumns=*/true}, rows, keys);
-  exponents = maskSteps(exponents, step, ofBand, ofMask, arguments,
-                        [&] { return visibleKeys(firstKey); });
+  exponents = maskBlock(
+      exponents, step, ofBand, ofMask, arguments,
+      [&] { return visibleKeys(firstKey); },
+      /*inParts=*/bool(derived));
   return multiplyDerivative(math::Exp2Op::create(b, exponents),
                             modified.derivative, mayBeInfinite);
 }

@@ -204,9 +204,10 @@ SdpaBackwardProgram::buildExponents(Value tk, Value tq, Value tterms,
     result.derivative = modified.derivative;
     exponents = addShift(modified.scores, firstQuery, queryHead);
   }
-  result.exponents =
-      maskSteps(exponents, masked.step, ofBand, ofMask, arguments,
-                [&] { return visibleQueries(masked.firstQuery); });
+  result.exponents = maskBlock(
+      exponents, masked.step, ofBand, ofMask, arguments,
+      [&] { return visibleQueries(masked.firstQuery); },
+      /*inParts=*/bool(derived));
   return result;
 }
 
