@@ -244,7 +244,7 @@ class Kernel:
         except ValueError as error:
             raise SpecError(str(error)) from None
 
-    @property
+    @cached_property
     def unread(self) -> set[str]:
         """The spec's tensors that no kernel reads, such as a gradient's block_list where all tiles are keys: they are not in the manifest."""
         return set(self.spec.tensors) - set(self.manifest["tensors"]) if self.spec else set()

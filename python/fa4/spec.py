@@ -37,8 +37,8 @@ PAGES_OF_SEQUENCE = "SeqPages"
 LIST_SIZES = ("ListHeads", "ListBlocks", "ListEntries")
 # The arrays of lists and of their counts, by blocks of queries and by blocks of keys.
 LISTS, QUERY_LISTS = ("block_list", "block_counts"), ("query_list", "query_counts")
-# The sizes of the blocks of keys that have lists of blocks of queries, and of the latter for which such a list has room.
-QUERY_LIST_SIZES = ("ListKeyBlocks", "ListQueries")
+# The same sizes of lists by blocks of keys.
+QUERY_LIST_SIZES = ("ListHeads", "ListKeyBlocks", "ListQueries")
 # Names that a call uses for something else than a capture.
 TAKEN = ("q", "k", "v", "out", "lse", "dout", "dq", "dk", "dv", "score", "sinks", "dsinks", "seqlens_k", "cu_seqlens_q", "cu_seqlens_k",
          "page_table", "block_list", "block_counts", "query_list", "query_counts")  # fmt: skip
@@ -307,6 +307,11 @@ class Spec:
         """The head dim of q, k or v, in elements."""
         return getattr(self, name)[-1]
 
+    def _list_sizes(self) -> dict[tuple[str, str], tuple[str, str, str]]:
+        """The arrays of lists and counts that a call has, and the names of the sizes of a list but the batch."""
+        lists = {LISTS: LIST_SIZES, QUERY_LISTS: QUERY_LIST_SIZES} if self.is_backward else {LISTS: LIST_SIZES}
+        return lists if self.block_list else {}
+
     @property
     def tensors(self) -> dict[str, tuple[int | str, ...]]:
         """The shapes of all tensors but captures by their names, in the order of the function's arguments."""
@@ -321,10 +326,8 @@ class Spec:
             beside.pop("cu_seqlens_k", None)
         beside |= {"seqlens_k": (batch,)} if self.seqlens_k else {}
         beside |= {"page_table": (batch, PAGES_OF_SEQUENCE)} if self.page_table else {}
-        beside |= {"block_list": (batch, *LIST_SIZES), "block_counts": (batch, *LIST_SIZES[:2])} if self.block_list else {}
-        if self.block_list and self.is_backward:
-            sizes = (batch, LIST_SIZES[0], *QUERY_LIST_SIZES)
-            beside |= {"query_list": sizes, "query_counts": sizes[:-1]}
+        for arrays, sizes in self._list_sizes().items():
+            beside |= zip(arrays, ((batch, *sizes), (batch, *sizes[:-1])))
         beside |= {"sinks": (heads,)} if self.sinks else {}
         if not self.is_backward:
             return shapes | beside | {"out": out} | ({"lse": lse} if self.lse else {})
@@ -397,12 +400,14 @@ class Spec:
         clauses += [" deterministic"] if self.deterministic else []
         clauses += [" batch_invariant"] if self.batch_invariant and not self.is_backward else []
         bounds = tuple(name for name in ("cu_seqlens_q", "cu_seqlens_k") if name in types)
-        operands = (("seqlens_k",), ("page_table",), LISTS, QUERY_LISTS, ("sinks",))
-        for clause, names in (("cu_seqlens", bounds), *((each[0], each) for each in operands)):
-            if names == ("sinks",) and self.block_list:
-                clauses.append(f" {BLOCK_SIZE}{list(self.block_list)}")
-            if names and names[0] in types:
-                clauses.append(f" {clause}({', '.join(f'%{n}' for n in names)} : {', '.join(types[n] for n in names)})")
+
+        def operands(clause: str, names: Sequence[str]) -> str:
+            is_there = names and names[0] in types
+            return f" {clause}({', '.join(f'%{n}' for n in names)} : {', '.join(types[n] for n in names)})" if is_there else ""
+
+        clauses += [operands("cu_seqlens", bounds), *(operands(each[0], each) for each in (("seqlens_k",), ("page_table",), LISTS, QUERY_LISTS))]
+        clauses += [f" {BLOCK_SIZE}{list(self.block_list)}"] if self.block_list else []
+        clauses.append(operands("sinks", ("sinks",)))
         clauses += [f" captures({', '.join(captured)} : {', '.join(kinds.values())})"] if captured else []
         written = ", ".join(f"%{name}" for name in self.outputs)
         clauses.append(f" outs({written} : {', '.join(types[name] for name in self.outputs)})")
@@ -459,7 +464,7 @@ class Spec:
             del sizes["Sk"]
             sizes |= {"Pages": self.k[self.layout_of("k").index("b")], "SeqPages": PAGES_OF_SEQUENCE}
         if self.block_list:
-            sizes |= {name: name for name in (*LIST_SIZES, *(QUERY_LIST_SIZES if self.is_backward else ()))}
+            sizes |= {name: name for each in self._list_sizes().values() for name in each}
         tensors = self.captured_tensors
         for number, name in enumerate(self.all_captures):
             sizes |= {f"capture{number}_{dim}": size for dim, size in enumerate(tensors.get(name, ()))}

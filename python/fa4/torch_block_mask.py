@@ -14,6 +14,7 @@ import torch
 from torch.nn.attention.flex_attention import BlockMask, create_mask, noop_mask
 
 from fa4.spec import SpecError
+from fa4.torch_ops import list_blocks, seen_blocks
 
 
 class Blocks(NamedTuple):
@@ -34,22 +35,12 @@ class Blocks(NamedTuple):
 _found: dict[int, tuple[weakref.ref, Blocks | None]] = {}
 
 
-def _full_blocks(block_mask: BlockMask) -> torch.Tensor:
-    """Which blocks of a BlockMask are seen without asking its mask_mod, [B, H, rows, columns]."""
+def _list_blocks(block_mask: BlockMask, listed: torch.Tensor | None = None) -> Blocks:
+    """The blocks of a BlockMask, those that ask its mask_mod and those that do not in one list. `listed` are both, if they are known."""
+    size = tuple(block_mask.BLOCK_SIZE)
     if block_mask.full_kv_indices is None:
-        return torch.zeros_like(block_mask.kv_indices, dtype=torch.bool)
-    indices, counts = block_mask.full_kv_indices, block_mask.full_kv_num_blocks
-    listed = torch.arange(indices.shape[-1], device=indices.device) < counts[..., None]
-    return torch.zeros_like(indices).scatter_add(-1, indices.long(), listed.to(indices.dtype)) > 0
-
-
-def _list_blocks(block_mask: BlockMask) -> Blocks:
-    """The blocks of a BlockMask, those that ask its mask_mod and those that do not in one list, in ascending order."""
-    if block_mask.full_kv_indices is None:
-        return Blocks(tuple(block_mask.BLOCK_SIZE), block_mask.kv_indices, block_mask.kv_num_blocks)
-    listed = block_mask.to_dense() > 0
-    order = listed.int().argsort(dim=-1, descending=True, stable=True)
-    return Blocks(tuple(block_mask.BLOCK_SIZE), order.int(), listed.sum(-1, dtype=torch.int32))
+        return Blocks(size, block_mask.kv_indices, block_mask.kv_num_blocks)
+    return Blocks(size, *list_blocks(block_mask.to_dense() > 0 if listed is None else listed))
 
 
 def _blocks_with(pairs: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
@@ -63,13 +54,14 @@ def _compare(block_mask: BlockMask) -> Blocks | None:
     """The list of a BlockMask's blocks, or None where its mask_mod says all. Raises SpecError where its blocks show what its mask_mod hides."""
     given = block_mask.to_dense() > 0
     if block_mask.mask_mod is noop_mask:
-        return None if given.all() else _list_blocks(block_mask)
+        return None if given.all() else _list_blocks(block_mask, given)
     mask = create_mask(block_mask.mask_mod, *block_mask.shape[:2], *block_mask.seq_lengths, device=block_mask.kv_indices.device)
-    if (_full_blocks(block_mask) & _blocks_with(~mask, block_mask.BLOCK_SIZE)).any():
+    full = block_mask.full_kv_indices
+    if full is not None and (seen_blocks(full, block_mask.full_kv_num_blocks, given.shape[-1]) & _blocks_with(~mask, block_mask.BLOCK_SIZE)).any():
         raise SpecError("the full blocks of block_mask show keys that its mask_mod hides, and fa4 asks the mask_mod in all blocks: put what these "
                         "blocks show into the mask_mod")  # fmt: skip
     hidden = _blocks_with(mask, block_mask.BLOCK_SIZE) & ~given
-    return _list_blocks(block_mask) if hidden.any() else None
+    return _list_blocks(block_mask, given) if hidden.any() else None
 
 
 def read_block_mask(block_mask, lengths: tuple[int, int]) -> tuple[Callable | None, Blocks | None]:

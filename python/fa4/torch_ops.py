@@ -122,7 +122,8 @@ def run(made: kernel.Kernel, inputs: dict[str, torch.Tensor], outputs: dict[str,
         if problem := _problem(inputs[name]):
             raise LaunchError(f"{name} {problem}; with copy=True it is copied")
     # A gradient whose tiles are all keys does not read the lists of blocks of queries.
-    inputs = {name: tensor for name, tensor in inputs.items() if name in made.manifest["tensors"]}
+    known = made.manifest["tensors"]
+    inputs = {name: tensor for name, tensor in inputs.items() if name in known}
     if inputs["q"].device.type != "cpu":
         tensors = {name: tensor.detach() for name, tensor in (*inputs.items(), *outputs.items())}
         made.launch(**tensors, **scalars)
@@ -200,17 +201,25 @@ def _(q, k, v, page_table, block_list, block_counts, sinks, seqlens_k, cu_seqlen
     return _make_outputs(q, v, layout)
 
 
+def seen_blocks(lists: torch.Tensor, counts: torch.Tensor, blocks: int) -> torch.Tensor:
+    """Which of so many blocks lists [..., M] with counts [...] have, [..., blocks]. Numbers of no block count for nothing."""
+    entries = torch.arange(lists.shape[-1], device=lists.device) < counts[..., None]
+    counted = entries & (lists >= 0) & (lists < blocks)
+    # What does not count goes to a block behind the last one.
+    places = torch.where(counted, lists, blocks).long()
+    return torch.zeros(*lists.shape[:-1], blocks + 1, dtype=torch.bool, device=lists.device).scatter_(-1, places, True)[..., :blocks]
+
+
+def list_blocks(seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The lists, in ascending order, and counts of the blocks that are `seen`, [..., blocks]."""
+    order = seen.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)
+    return order.to(torch.int32).contiguous(), seen.sum(-1, dtype=torch.int32).contiguous()
+
+
 def list_queries(block_list: torch.Tensor, block_counts: torch.Tensor, key_blocks: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The lists [B, H, N, M] and counts [B, H, N] of the blocks of keys that blocks of queries see, by blocks of keys: lists [B, H, key_blocks, N] of
     the blocks of queries that see them, in ascending order, and counts [B, H, key_blocks]. Numbers of no block count for nothing."""
-    entries = torch.arange(block_list.shape[-1], device=block_list.device) < block_counts[..., None]
-    counted = entries & (block_list >= 0) & (block_list < key_blocks)
-    # What does not count goes to a block behind the last one.
-    blocks = torch.where(counted, block_list, key_blocks).long()
-    seen = torch.zeros(*block_list.shape[:-1], key_blocks + 1, dtype=torch.bool, device=block_list.device).scatter_(-1, blocks, True)
-    seen = seen[..., :key_blocks].mT
-    order = seen.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)
-    return order.to(torch.int32).contiguous(), seen.sum(-1, dtype=torch.int32).contiguous()
+    return list_blocks(seen_blocks(block_list, block_counts, key_blocks).mT)
 
 
 def _empty_gradients(q, k, v, sinks) -> list[torch.Tensor]:

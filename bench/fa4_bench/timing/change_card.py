@@ -161,8 +161,7 @@ def measure_all(card, folder, chosen, known, write):
         if not mine:
             continue
         record["kernels"][kernel], found = measure_kernel(bench, kernel, mine, folder)
-        record["changes"] |= {name: entry | made["changes"][name] for name, entry in found.items()}
-        record["changes"] = {name: record["changes"][name] for name in changes.names() if name in record["changes"]}
+        record["changes"] = changes.in_order(record["changes"] | {name: entry | made["changes"][name] for name, entry in found.items()})
         write(record)
         base = record["kernels"][kernel]
         print(f"{kernel}: {len(found)} changes; unchanged {base['cycles']} cycles, {base['us']} us at {base['mhz']} MHz, spread {base['spread']}%",

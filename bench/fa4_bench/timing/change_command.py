@@ -68,7 +68,7 @@ def simulate(chosen, options):
         for part in ("kernels", "changes", "absent"):
             record[part] = before.get(part, {}) | record[part]
         record["absent"] = {name: why for name, why in record["absent"].items() if name not in record["changes"]}
-        record["changes"] = {name: record["changes"][name] for name in changes.names() if name in record["changes"]}
+        record["changes"] = changes.in_order(record["changes"])
     write_record(path, record)
     for name, why in record["absent"].items():
         print(f"timing: {name}: {why}", file=sys.stderr)

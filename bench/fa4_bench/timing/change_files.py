@@ -30,12 +30,12 @@ def main_ptx(folder):
     return max(folder.glob("*.ptx"), key=lambda path: path.stat().st_size)
 
 
-def compile_to(folder, source, options):
+def compile_to(folder, text, options=()):
     """Raises EditError with what the compiler says."""
-    command = [tools.find_tool("fa4-compile"), source, "--chip=sm_90a", "--emit=ptx,cubin", *options, "-o", folder]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise EditError(done.stderr.strip()[-500:] or f"fa4-compile: exit status {done.returncode}")
+    from fa4_bench.hopper import specs
+
+    if message := specs.compile_op(text, folder, options):
+        raise EditError(message[-500:])
 
 
 def change_plan(text, channel, stages):
@@ -76,14 +76,13 @@ def make(change, unchanged, folder):
         text, count = edit_text(change.edit, ptx.read_text(), json.loads(ptx.with_suffix(".json").read_text()))
         ptx.write_text(text)
         return {"lines": count, "note": assemble(ptx)}
-    folder.mkdir(parents=True)
-    source, options = unchanged / "op.mlir", list(change.options)
+    source, options = unchanged / "op.mlir", change.options
+    text = source.read_text()
     if change.plan:
         command = [tools.find_tool("fa4-compile"), source, "--chip=sm_90a", "--emit=schedule", "-o", "-"]
         plan = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        source, options = folder / "plan.mlir", ["--from=schedule"]
-        source.write_text(change_plan(plan, *change.plan))
-    compile_to(folder, source, options)
+        text, options = change_plan(plan, *change.plan), ("--from=schedule",)
+    compile_to(folder, text, options)
     if main_ptx(folder).read_text() == main_ptx(unchanged).read_text():
         raise EditError("the kernel is the same as without the change")
     return {"lines": 0, "note": ""}
@@ -120,8 +119,7 @@ def check(folder):
 def make_unchanged(kernel, folder):
     from fa4_bench.hopper import specs
 
-    if message := specs.compile_op(specs.spec(Form.parse(kernel)).text, folder):
-        raise EditError(message)
+    compile_to(folder, specs.spec(Form.parse(kernel)).text)
 
 
 def make_all(folder, pattern, commit, say):

@@ -118,6 +118,11 @@ def names(kernels=KERNELS):
     return {name: change for name, change in drawn(kernels).items() if name not in WITHDRAWN}
 
 
+def in_order(found):
+    """What is said of changes, in the order of `names`."""
+    return {name: found[name] for name in names() if name in found}
+
+
 def halves(known):
     """{KERNEL/CHANGE: "fit" or "judge"} of names: half of each kernel's changes judge the model. The draw is among all changes that
     there ever were and not among those that are known, so that one which could not be measured leaves the others where they are."""
